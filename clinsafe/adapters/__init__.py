@@ -1,0 +1,1 @@
+"""Third-party models, endpoints and frameworks behind our protocols."""

@@ -1,0 +1,1 @@
+"""The suite and what is measured on it."""

@@ -1,0 +1,1 @@
+"""Judging: figures in, verdicts out. Nothing here knows how a figure was measured."""

@@ -1,0 +1,1 @@
+"""Evidence, and the documents made from it."""

@@ -1,0 +1,183 @@
+"""The evidence record: what was measured, on what, by what, under which criteria.
+
+Canonical JSON (RFC 8785) with a SHA-256, so that two people can agree on the very bytes. It holds no sentence of
+the suite and no patient text: case ids and scores only. Every printed figure is derived from the per-case scores by
+`clinsafe.reports.assess`; what is stored is checked against that, not believed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field, ValidationError
+
+from clinsafe.benchmarks.scoring import PAIRS, CaseResult
+from clinsafe.benchmarks.suite import Stratum
+from clinsafe.checklist.fmea import FmeaFile
+from clinsafe.checklist.gates import Protocol
+from clinsafe.checklist.hazards import Hazard
+from clinsafe.checklist.items import ItemsFile
+from clinsafe.content import Record
+from clinsafe.errors import ReportError
+from clinsafe.stats import NotMeasured
+
+SCHEMA_VERSION = 1
+FILE_NAME = "evidence.json"
+PAIR_NAMES = frozenset(f"{q}|{p}" for q, p in PAIRS)
+
+
+class Criteria(Record):
+    """Everything that decides, fixed and hashed before the first text is encoded."""
+
+    protocol_name: str
+    protocol: Protocol
+    hazards: list[Hazard]
+    fmea: FmeaFile
+    items: ItemsFile
+
+
+class CaseRecord(Record):
+    """One case: its scores, or why there are none."""
+
+    id: str
+    hazard: str
+    subtype: str
+    stratum: Stratum
+    factor: float | None = None
+    scores: dict[str, float] | None = None
+    not_measured: str | None = None
+
+    @classmethod
+    def of(cls, result: CaseResult) -> CaseRecord:
+        """As it is written."""
+        missing = isinstance(result.scores, NotMeasured)
+        return cls(
+            id=result.id,
+            hazard=result.hazard,
+            subtype=result.subtype,
+            stratum=result.stratum,
+            factor=result.factor,
+            scores=None if isinstance(result.scores, NotMeasured) else dict(result.scores),
+            not_measured=result.scores.reason if missing and isinstance(result.scores, NotMeasured) else None,
+        )
+
+    def result(self) -> CaseResult:
+        """As it is computed with; raises ValueError if neither scores nor a reason are there."""
+        if self.scores is not None and set(self.scores) == PAIR_NAMES and self.not_measured is None:
+            scores: dict[str, float] | NotMeasured = self.scores
+        elif self.scores is None and self.not_measured:
+            scores = NotMeasured(self.not_measured)
+        else:
+            raise ValueError(f"case {self.id}: needs all nine scores, or a reason why there are none")
+        return CaseResult(self.id, self.hazard, self.subtype, self.stratum, self.factor, scores)
+
+
+class SystemIdentity(Record):
+    """What was measured; mirrors `clinsafe.protocols.ModelIdentity`."""
+
+    name: str
+    revision: str
+    files: dict[str, str]
+    settings: dict[str, str]
+    fake: bool
+    trusted_code: bool
+
+
+class SystemRecord(Record):
+    """One system under test, or a baseline beside it."""
+
+    role: Literal["under test", "baseline"]
+    identity: SystemIdentity
+    cases: list[CaseRecord]
+    figures: dict[str, dict[str, Any]]
+
+
+class SuiteRecord(Record):
+    """Which cases, and what is known about them."""
+
+    title: str
+    version: str
+    tier: Literal["written", "generated"]
+    counts: dict[str, int]
+    authorship: str
+    second_reader: str
+    clinician_review: str
+    not_covered: list[str]
+
+
+class Evidence(Record):
+    """The whole record; field order is the reading order, canonical JSON sorts it anyway."""
+
+    schema_version: Literal[1] = 1
+    tool: dict[str, str]
+    created: str
+    criteria_fixed: str
+    operator: str
+    declared_use: str
+    declared_class: str
+    options: dict[str, str]
+    content: dict[str, str]
+    suite: SuiteRecord
+    criteria: Criteria
+    criteria_sha256: str
+    environment: dict[str, str]
+    systems: list[SystemRecord] = Field(min_length=1)
+    assessment: dict[str, Any]
+    limits: list[str]
+
+
+def canonical(data: Any) -> bytes:
+    """RFC 8785 bytes of plain JSON data."""
+    import rfc8785
+
+    return bytes(rfc8785.dumps(data))
+
+
+def sha256(data: bytes) -> str:
+    """Hex SHA-256."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def criteria_hash(criteria: Criteria) -> str:
+    """SHA-256 of the canonical criteria."""
+    return sha256(canonical(criteria.model_dump(mode="json")))
+
+
+def to_bytes(evidence: Evidence) -> bytes:
+    """The canonical bytes that are hashed, attached and signed."""
+    return canonical(evidence.model_dump(mode="json"))
+
+
+def from_bytes(data: bytes, name: str = FILE_NAME) -> Evidence:
+    """Read a record.
+
+    Raises:
+        ReportError: not JSON, another schema version, or a field that does not fit (named).
+    """
+    try:
+        plain = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"{name} is not JSON: {error}") from error
+    version = plain.get("schema_version") if isinstance(plain, dict) else None
+    if version != SCHEMA_VERSION:
+        raise ReportError(
+            f"{name} has schema_version {version!r}; this version of clinsafe reads {SCHEMA_VERSION}"
+        )
+    try:
+        return Evidence.model_validate(plain)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise ReportError(f"{name}: {where}: {first['msg']}") from error
+
+
+def load(path: Path) -> Evidence:
+    """Read a record from a file."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ReportError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return from_bytes(data, path.name)

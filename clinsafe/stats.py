@@ -1,0 +1,240 @@
+"""Figures and their uncertainty: the only place where a number gets its interval.
+
+Two shapes carry everything that is measured. An `Estimate` is one figure with its interval, n and
+method; `Scores` are the per-case values behind it. What was not measured is `NotMeasured`, a value
+of its own: never 0, never null, never part of a mean.
+
+Decision D5: rates are Clopper-Pearson; means and AUROC are BCa bootstrap intervals, resampled by
+case; gates use the one-sided 95 % bounds that each estimate carries.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+CONFIDENCE = 0.95
+RESAMPLES = 4999
+SEED = 20261130
+NO_VARIATION = "interval not estimable (no variation)"
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """One figure with its uncertainty.
+
+    Attributes:
+        value: the point estimate; rates lie in [0, 1].
+        low, high: two-sided 95 % interval; None where it is not estimable (all values equal).
+        n: independent units behind the figure (cases, not pairs).
+        method: how the interval was made, in words a statistician would use.
+        lower, upper: one-sided 95 % bounds, which gates read; None where not estimable.
+        k: the count behind a rate, None for anything that is not one.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    n: int
+    method: str
+    lower: float | None = None
+    upper: float | None = None
+    k: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotMeasured:
+    """The figure does not exist, and why. ``n`` says how many units were usable."""
+
+    reason: str
+    n: int = 0
+
+
+Figure: TypeAlias = Estimate | NotMeasured
+"""What a measurement yields. Judging code takes ``Mapping[str, Figure]``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Per-case values of one measurement: case id -> score, or why there is none."""
+
+    name: str
+    values: Mapping[str, float | NotMeasured] = field(default_factory=dict)
+
+    def measured(self) -> dict[str, float]:
+        """The cases that have a value, in their order."""
+        return {i: v for i, v in self.values.items() if not isinstance(v, NotMeasured)}
+
+
+def rate(outcomes: Sequence[bool]) -> Figure:
+    """Share of True among independent outcomes, with its exact interval."""
+    return rate_of(sum(bool(o) for o in outcomes), len(outcomes))
+
+
+def rate_of(k: int, n: int) -> Figure:
+    """k of n with the Clopper-Pearson interval (Biometrika 1934;26:404), via the beta distribution."""
+    if not 0 <= k <= n:
+        raise ValueError(f"a count must lie in 0..n, got k={k}, n={n}")
+    if n == 0:
+        return NotMeasured("no case was measured")
+    alpha = 1 - CONFIDENCE
+    return Estimate(
+        value=k / n,
+        low=_beta_low(k, n, alpha / 2),
+        high=_beta_high(k, n, alpha / 2),
+        n=n,
+        method="Clopper-Pearson exact, 95 %",
+        lower=_beta_low(k, n, alpha),
+        upper=_beta_high(k, n, alpha),
+        k=k,
+    )
+
+
+def wilson(k: int, n: int) -> tuple[float, float]:
+    """Wilson score interval (JASA 1927;22:209), two-sided 95 %, shown beside the exact one."""
+    from scipy.special import ndtri
+
+    z = float(ndtri(1 - (1 - CONFIDENCE) / 2))
+    centre = (k + z * z / 2) / (n + z * z)
+    half = z / (n + z * z) * math.sqrt(k * (n - k) / n + z * z / 4)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def mean(values: Sequence[float]) -> Figure:
+    """Mean with its BCa bootstrap interval (Efron, JASA 1987;82:171)."""
+    data = np.asarray(values, dtype=np.float64)
+    if data.size == 0:
+        return NotMeasured("no case was measured")
+    if float(np.ptp(data)) == 0:  # rounding in the mean of equal values must not pass for variation
+        return Estimate(float(data[0]), None, None, int(data.size), f"mean; {NO_VARIATION}")
+    return _bootstrap(data.size, lambda rows, axis: data[rows].mean(axis=axis), "mean")
+
+
+def auroc(positives: Sequence[Sequence[float]], negatives: Sequence[Sequence[float]]) -> Figure:
+    """P(S+ > S-) + 1/2 P(S+ = S-) over all cross pairs, resampled by case (decision D1).
+
+    Args:
+        positives: per case, the scores that ought to be high; shape (cases, >= 1).
+        negatives: per case, the scores that ought to be low; same number of cases.
+
+    Returns:
+        An estimate in [0, 1]; 0.5 is chance, 1 is perfect separation. n counts cases.
+    """
+    if len(positives) != len(negatives):
+        raise ValueError(f"{len(positives)} cases of positives, {len(negatives)} of negatives")
+    n = len(positives)
+    if n == 0:
+        return NotMeasured("no case was measured")
+    wins, pairs = _half_wins(positives, negatives)
+
+    def statistic(rows: NDArray[np.intp], axis: int) -> Array:
+        # How often each case was drawn, instead of gathering an n x n matrix per resample. Counts stay whole
+        # numbers until the last division, so that equal data give exactly equal replicates.
+        drawn = np.moveaxis(rows, axis, -1)
+        samples = drawn.reshape(-1, drawn.shape[-1])
+        offsets = n * np.arange(len(samples))[:, None]
+        times = (
+            np.bincount((samples + offsets).ravel(), minlength=n * len(samples))
+            .reshape(-1, n)
+            .astype(np.float64)
+        )
+        won: Array = ((times @ wins) * times).sum(axis=-1) / (pairs * drawn.shape[-1] ** 2)
+        return won.reshape(drawn.shape[:-1])
+
+    return _bootstrap(n, statistic, "AUROC")
+
+
+def _half_wins(
+    positives: Sequence[Sequence[float]], negatives: Sequence[Sequence[float]]
+) -> tuple[Array, int]:
+    """(n, n) half wins of case i's positives over case j's negatives (2 a win, 1 a tie), and their maximum."""
+    pos, neg = np.asarray(positives, np.float64), np.asarray(negatives, np.float64)
+    left, right = pos[:, None, :, None], neg[None, :, None, :]
+    wins = 2 * (left > right) + (left == right)
+    return wins.sum(axis=(2, 3)).astype(np.float64), 2 * pos.shape[1] * neg.shape[1]
+
+
+def _bootstrap(n: int, statistic: Callable[..., Array], name: str) -> Figure:
+    """BCa interval of a statistic over case indices. Seeded: equal scores give equal intervals."""
+    from scipy import stats
+
+    cases = np.arange(n)
+    value = float(statistic(cases, axis=-1))
+    if n < 2:
+        return Estimate(value, None, None, n, f"{name} of one case: interval not estimable")
+    method = f"BCa bootstrap by case, {RESAMPLES} resamples, seed {SEED}, 95 %"
+    options: dict[str, Any] = {
+        "method": "BCa",
+        "vectorized": True,
+        "batch": 256,
+        "rng": np.random.default_rng(SEED),
+    }
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+        both = stats.bootstrap(
+            (cases,), statistic, n_resamples=RESAMPLES, confidence_level=CONFIDENCE, **options
+        )
+        # Ends of the two-sided 90 % interval are the one-sided 95 % bounds.
+        single = stats.bootstrap(
+            (cases,),
+            statistic,
+            n_resamples=0,
+            bootstrap_result=both,
+            confidence_level=2 * CONFIDENCE - 1,
+            **options,
+        )
+    ends = [float(e) for r in (both, single) for e in r.confidence_interval]
+    if not all(map(math.isfinite, ends)):
+        return Estimate(value, None, None, n, f"{method}; {NO_VARIATION}")
+    return Estimate(value, ends[0], ends[1], n, method, lower=ends[2], upper=ends[3])
+
+
+def _beta_low(k: int, n: int, alpha: float) -> float:
+    from scipy.special import betaincinv
+
+    return 0.0 if k == 0 else float(betaincinv(k, n - k + 1, alpha))
+
+
+def _beta_high(k: int, n: int, alpha: float) -> float:
+    from scipy.special import betaincinv
+
+    return 1.0 if k == n else float(betaincinv(k + 1, n - k, 1 - alpha))
+
+
+def figure_to_json(figure: Figure) -> dict[str, Any]:
+    """A figure as plain JSON values; floats keep full precision, 'not measured' keeps its reason."""
+    if isinstance(figure, NotMeasured):
+        return {"not_measured": figure.reason, "n": figure.n}
+    parts: dict[str, Any] = {"value": figure.value, "n": figure.n, "method": figure.method}
+    if figure.k is not None:
+        parts["k"] = figure.k
+    for name in ("low", "high", "lower", "upper"):
+        end = getattr(figure, name)
+        parts[name] = "not estimable" if end is None else end
+    return parts
+
+
+def figure_from_json(parts: Mapping[str, Any]) -> Figure:
+    """The inverse of `figure_to_json`."""
+    if "not_measured" in parts:
+        return NotMeasured(str(parts["not_measured"]), int(parts["n"]))
+    ends = {
+        name: None if parts[name] == "not estimable" else float(parts[name])
+        for name in ("low", "high", "lower", "upper")
+    }
+    k = parts.get("k")
+    return Estimate(
+        float(parts["value"]),
+        n=int(parts["n"]),
+        method=str(parts["method"]),
+        k=None if k is None else int(k),
+        **ends,
+    )

@@ -1,0 +1,1 @@
+"""The composition roots: each a function one can read as a story."""

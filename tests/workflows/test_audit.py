@@ -1,0 +1,160 @@
+"""The whole audit, in process: verdicts, interruption, unmeasured cases, untrusted and fake models."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import clinsafe
+from clinsafe.adapters.reference import FakeEncoder, LookupEncoder
+from clinsafe.benchmarks.suite import SENTENCES
+from clinsafe.errors import UsageError
+from clinsafe.protocols import ModelIdentity
+from clinsafe.reports import pdf
+from clinsafe.reports.assess import differences
+from clinsafe.workflows.audit import Interrupted, run_audit
+
+
+@pytest.fixture(autouse=True)
+def _no_pdf(monkeypatch):
+    """Pages have tests of their own; here they would only cost time."""
+    monkeypatch.setattr(pdf, "render", lambda *_: b"%PDF-1.7 stand-in")
+
+
+def oracle(cases, *, good: bool):
+    """An encoder that knows the answers (or their opposites), by construction."""
+    vectors = {}
+    for case in cases:
+        for name in SENTENCES:
+            same_side = name in ("a", "a_same") if good else name in ("a", "b_same")
+            vectors[getattr(case, name)] = (1.0, 0.0) if same_side else (0.0, 1.0)
+    return LookupEncoder(vectors, (1.0, 1.0))
+
+
+def real(encoder):
+    """The same encoder under the identity of a real model."""
+    encoder.identity = ModelIdentity(name="org/known-answer", settings={"dtype": "float32"})
+    return encoder
+
+
+def test_a_model_that_knows_the_answers_is_released(suite, tmp_path):
+    result = run_audit(real(oracle(suite, good=True)), out=tmp_path / "run")
+    assert result.held == []
+    assert result.released
+    assert differences(result.evidence) == []
+    figures = result.evidence.systems[0].figures
+    assert figures["suite.all.pairwise"]["value"] == 1
+    # no failure at all, and still O = 10: with 48 to 56 cases the bound stays above 0.05, and the report says so
+    assert all(
+        row.occurrence == 10 and "still bounds it only at" in row.note for row in result.assessment.fmea
+    )
+
+
+def test_a_model_that_knows_the_opposite_is_held_everywhere(suite, tmp_path):
+    result = run_audit(real(oracle(suite, good=False)), out=tmp_path / "run")
+    assert len(result.held) == 6
+    assert not result.released
+    assert sum(map(len, result.assessment.anomalies.values())) == 312
+
+
+def test_one_bad_hazard_holds_that_hazard_alone(suite, tmp_path):
+    encoder = oracle(suite, good=True)
+    bad = oracle([c for c in suite if c.hazard == "temporal"], good=False)
+    encoder._vectors = encoder._vectors | bad._vectors
+    assert run_audit(real(encoder), out=tmp_path / "run").held == ["temporal"]
+
+
+@pytest.mark.parametrize("kind", ["hash", "words", "constant"])
+def test_a_fake_is_never_released(kind, small_suite, tmp_path):
+    result = run_audit(f"fake:{kind}", out=tmp_path / "run", overlay=small_suite)
+    assert not result.released
+    assert "NOT FOR RELEASE" in result.html.read_text(encoding="utf-8")
+
+
+def test_even_a_fake_that_knows_the_answers_is_never_released(suite, tmp_path):
+    result = run_audit(oracle(suite, good=True), out=tmp_path / "run")
+    assert result.held == []
+    assert not result.released
+
+
+def test_one_unmeasured_case_makes_its_hazard_inconclusive_and_the_run_goes_on(suite, tmp_path):
+    encoder = real(oracle(suite, good=True))
+    victim = next(c for c in suite if c.hazard == "hedging")
+    encoder._vectors[victim.a] = (float("nan"), 0.0)
+    result = run_audit(encoder, out=tmp_path / "run")
+    assert result.held == ["hedging"]
+    assert result.assessment.not_measured["hedging"] == [victim.id]
+    assert {g.decision for g in result.assessment.gates if g.hazard == "hedging"} == {"INCONCLUSIVE"}
+    row = next(r for r in result.assessment.fmea if r.hazard == "hedging")
+    assert row.occurrence is None
+    assert "not measured" in result.html.read_text(encoding="utf-8")
+
+
+class Stops(FakeEncoder):
+    """Ctrl-C in the second chunk, the first time."""
+
+    chunks, stop = 0, True
+
+    def encode(self, texts, /):
+        self.chunks += 1
+        if self.stop and self.chunks == 2:
+            raise KeyboardInterrupt
+        return super().encode(texts)
+
+
+def test_ctrl_c_keeps_what_was_computed_and_the_same_call_resumes(suite, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    encoder = Stops("words")
+    with pytest.raises(Interrupted, match="run the same command again") as caught:
+        run_audit(encoder)
+    assert caught.value.exit_code == 130
+    (folder,) = (tmp_path / "runs").iterdir()
+    started = json.loads((folder / "run.json").read_text())["started"]
+    encoder.stop, encoder.chunks = False, 0
+    result = run_audit(encoder)
+    assert result.folder.resolve() == folder
+    assert encoder.chunks == 19  # 20 chunks of 64 for 1,248 texts, one of them kept
+    assert result.evidence.criteria_fixed == started
+    assert not (folder / "partial").exists()
+
+
+def test_hazards_may_be_chosen_and_unknown_ones_are_one_line(tmp_path):
+    result = run_audit("fake:words", hazards=["negation"], out=tmp_path / "run")
+    assert list(result.evidence.suite.counts) == ["negation"]
+    assert {g.hazard for g in result.assessment.gates} == {"negation"}
+    with pytest.raises(UsageError, match="negation, numerical"):
+        run_audit("fake:words", hazards=["laterality"], out=tmp_path / "other")
+
+
+def test_the_python_function_is_the_same_road(tmp_path, small_suite):
+    result = clinsafe.audit("fake:words", out=tmp_path / "run", overlay=small_suite)
+    assert result.folder == tmp_path / "run"
+    assert result.report.is_file()
+
+
+def test_protocols_differ_only_in_thresholds(tmp_path, few, small_suite):
+    results = {
+        name: run_audit("fake:words", out=tmp_path / name, overlay=small_suite, protocol=name)
+        for name in ("paper", "skill", "checklist")
+    }
+    rank = {n: r.evidence.systems[0].figures["suite.all.auroc"] for n, r in results.items()}
+    assert rank["paper"] == rank["skill"] == rank["checklist"]
+    above = {
+        n: r.evidence.systems[0].figures[f"suite.all.failure@protocol={n}"]["k"] for n, r in results.items()
+    }
+    assert above["paper"] >= above["skill"]
+
+
+def test_minilm_on_the_written_suite(minilm, tmp_path):
+    """Real weights, the full suite: the figures of the README, to two decimals of slack for other hardware."""
+    result = run_audit(minilm, out=tmp_path / "run")
+    assert len(result.held) == 6
+    figures = result.evidence.systems[0].figures
+    above = figures["suite.all.failure@protocol=checklist"]
+    assert above["value"] > 0.9
+    assert 0.3 < figures["suite.all.inversion"]["value"] < 0.6
+    assert np.isclose(figures["suite.all.auroc"]["value"], 0.36, atol=0.05)
+    assert result.evidence.systems[0].identity.files["model.safetensors"].startswith("53aa5117")
+    assert differences(result.evidence) == []
