@@ -86,6 +86,8 @@ class SuiteCard(Record):
     language: str
     authorship: str
     second_reader: str
+    reader_check: str
+    rewritten: dict[Slug, str]
     clinician_review: str
     not_covered: list[str]
     test_split_sha256: str

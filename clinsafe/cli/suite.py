@@ -84,3 +84,34 @@ def validate(content: ContentOption = None) -> None:
     console.print("the suite keeps every rule of its card" if not result.problems else
                   f"{len(result.problems)} rule(s) broken", style="bold", markup=False)  # fmt: skip
     raise typer.Exit(1 if result.problems else 0)
+
+
+@app.command()
+def page(
+    out: Annotated[Path, typer.Option(help="Folder for suite.md and cases/.")] = Path("docs"),
+    content: ContentOption = None,
+) -> None:
+    """Write the suite as Markdown pages that a clinician can read and object to."""
+    from clinsafe.benchmarks.page import pages
+    from clinsafe.checklist.hazards import load_hazards
+    from clinsafe.content import Content
+
+    tree = Content(content)
+    for name, text in pages(tree, {h.id: h for h in load_hazards(tree)}).items():
+        target = out / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    stdout().print(f"pages at {out / 'suite.md'}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def paper38(content: ContentOption = None) -> None:
+    """The 38 pairs of the paper's script, each with what is wrong in it where something is."""
+    from clinsafe.benchmarks.paper38 import load_paper38
+    from clinsafe.content import Content
+
+    console = stdout()
+    for pair in load_paper38(Content(content)):
+        console.print(f"{pair.id:<12}{pair.a} | {pair.b}", markup=False)
+        if pair.remark:
+            console.print(f"{'':<12}✕ {pair.remark}", markup=False, style="yellow")

@@ -251,7 +251,8 @@ def test_any_letter_counts(data: st.DataObject) -> None:
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
     lambda inner: (
-        st.lists(inner) | st.dictionaries(st.sampled_from(["payload", "signatures", "sig", "x"]), inner, max_size=3)
+        st.lists(inner)
+        | st.dictionaries(st.sampled_from(["payload", "signatures", "sig", "x"]), inner, max_size=3)
     ),
     max_leaves=8,
 )

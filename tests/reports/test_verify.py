@@ -19,6 +19,8 @@ from clinsafe.reports.render import html
 from clinsafe.reports.sign import sign_pdf
 from clinsafe.reports.verify import verify
 
+pytestmark = pytest.mark.slow  # a dozen documents are rendered, and rendered again to be compared
+
 
 @dataclass
 class Signed:
