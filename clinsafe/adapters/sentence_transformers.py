@@ -91,4 +91,8 @@ def _library() -> Any:
         import sentence_transformers
     except ImportError as error:
         raise MissingDependency("auditing this model", "sentence-transformers", INSTALL) from error
+    from transformers.utils import logging
+
+    # loading has a line of our own; a second bar garbles it
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     return sentence_transformers

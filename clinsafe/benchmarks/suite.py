@@ -88,6 +88,7 @@ class SuiteCard(Record):
     second_reader: str
     reader_check: str
     rewritten: dict[Slug, str]
+    remarks: dict[Slug, str]
     clinician_review: str
     not_covered: list[str]
     test_split_sha256: str
