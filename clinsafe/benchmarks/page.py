@@ -11,7 +11,6 @@ from clinsafe.benchmarks.suite import FOLDER, Case, by_hazard, load_card, load_s
 from clinsafe.content import Content
 from clinsafe.text import words
 
-
 SAMPLES = 4
 
 
