@@ -73,7 +73,9 @@ def resolve(
     if name in ALIASES:
         path, printed, found, origin = _alias(name, ALIASES[name], revision, offline)
     elif folder.is_dir():
-        path, printed, found, origin = folder, folder.resolve().name, "", "local folder"
+        # a folder's name is printed on terminals and pages: nothing in it may drive either
+        printed = "".join(letter if letter.isprintable() else "?" for letter in folder.resolve().name)
+        path, found, origin = folder, "", "local folder"
     elif folder.exists() or name.startswith((".", "/", "~")) or name.count("/") != 1:
         raise UnknownModel(
             f"no model {name!r}: give an alias ({', '.join(ALIASES)}), a folder that holds a "

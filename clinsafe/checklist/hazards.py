@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
 from clinsafe.content import Content, Record
 
 
@@ -19,7 +23,14 @@ class Hazard(Record):
 class Hazards(Record):
     """The file."""
 
-    hazards: list[Hazard]
+    hazards: Annotated[list[Hazard], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _once_each(self) -> Hazards:
+        ids = [h.id for h in self.hazards]
+        if len(set(ids)) < len(ids):
+            raise ValueError("a hazard id is declared twice")
+        return self
 
 
 def load_hazards(content: Content) -> list[Hazard]:

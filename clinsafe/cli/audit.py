@@ -99,12 +99,13 @@ def _signing_key(path: Path | None, passphrase_file: Path | None) -> SigningKey 
 def show(result: AuditResult) -> None:
     """The verdict as a table that fits 80 columns, and the line to act on."""
     from rich.table import Table
+    from rich.text import Text
 
     from clinsafe.reports.assess import under_test
 
     evidence = result.evidence
     record, slice_ = under_test(evidence), f"@protocol={evidence.criteria.protocol_name}"
-    table = Table(title=f"{record.identity.name}, protocol {evidence.criteria.protocol_name}",
+    table = Table(title=Text(f"{record.identity.name}, protocol {evidence.criteria.protocol_name}"),
                   title_justify="left", box=None, pad_edge=False, padding=(0, 1))  # fmt: skip
     for heading in (
         "hazard",

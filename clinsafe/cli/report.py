@@ -83,7 +83,8 @@ def verify(
 
     result = run(file, trust or ())
     console = stdout()
-    held = result.evidence.assessment.get("held", [])
+    assessment = result.evidence.assessment
+    held = f"held, {len(assessment.get('held', []))} hazards by their gates"
     lines = [
         ("signature", "good" if not result.signature.problems else "; ".join(result.signature.problems)),
         ("completeness", "; ".join(result.incomplete) or "all cases and criteria are there"),
@@ -93,7 +94,7 @@ def verify(
         ),
         ("pages", f"{result.rerender}: {result.rerender_reason}"),
         ("evidence", f"SHA-256 {result.evidence_sha256}"),
-        ("audit verdict", f"{len(held)} hazards held" if held else "released by protocol"),
+        ("audit verdict", "released by protocol" if assessment.get("released") is True else held),
     ]
     for label, text in lines:
         console.print(f"{label:<14}{text}", markup=False, soft_wrap=True)
@@ -113,13 +114,16 @@ def render(
 ) -> None:
     """Make the (unsigned) PDF again from a run's evidence."""
     from clinsafe.content import Content
-    from clinsafe.errors import OutputExists
+    from clinsafe.errors import OutputExists, ReportError
     from clinsafe.reports import pdf
+    from clinsafe.reports.assess import differences
     from clinsafe.reports.evidence import load, to_bytes
     from clinsafe.reports.render import html
 
     if out.exists() and not force:
         raise OutputExists(f"{out} exists; choose another --out, or replace it with --force")
     record, content = load(evidence), Content()
+    if faults := differences(record):
+        raise ReportError(f"{evidence}: {faults[0]}; a record that does not add up is not made into a report")
     out.write_bytes(pdf.render(html(record, content), to_bytes(record), record.created, content))
     typer.echo(f"report at {out}")

@@ -104,6 +104,13 @@ def under_test(evidence: Evidence) -> SystemRecord:
 
 def differences(evidence: Evidence) -> list[str]:
     """Every stored figure or verdict that the per-case scores do not yield, one line each."""
+    try:
+        return list(_differences(evidence))
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        return [f"the figures cannot be derived from this record ({error})"]
+
+
+def _differences(evidence: Evidence) -> list[str]:
     faults: list[str] = []
     derived: list[SystemRecord] = []
     for record in evidence.systems:

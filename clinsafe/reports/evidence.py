@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from clinsafe.benchmarks.scoring import PAIRS, CaseResult
 from clinsafe.benchmarks.suite import Stratum
@@ -128,6 +129,19 @@ class Evidence(Record):
     assessment: dict[str, Any]
     limits: list[str]
 
+    @model_validator(mode="after")
+    def _hangs_together(self) -> Evidence:
+        for name in ("created", "criteria_fixed"):
+            if datetime.fromisoformat(getattr(self, name)).tzinfo is None:
+                raise ValueError(f"{name} must be an ISO 8601 time with its zone")
+        if sum(system.role == "under test" for system in self.systems) != 1:
+            raise ValueError("there must be exactly one system under test")
+        known = {h.id for h in self.criteria.hazards} & set(self.criteria.protocol.thresholds)
+        used = {case.hazard for system in self.systems for case in system.cases} | set(self.suite.counts)
+        if not used <= known:
+            raise ValueError(f"no criteria for hazard {', '.join(sorted(used - known))}")
+        return self
+
 
 def canonical(data: Any) -> bytes:
     """RFC 8785 bytes of plain JSON data."""
@@ -161,6 +175,10 @@ def from_bytes(data: bytes, name: str = FILE_NAME) -> Evidence:
         plain = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise ReportError(f"{name} is not JSON: {error}") from error
+    try:
+        canonical(plain)
+    except ValueError as error:  # NaN, integers beyond 2**53, lone surrogates: two readers would differ
+        raise ReportError(f"{name} holds a value that canonical JSON cannot: {str(error)[:80]}") from error
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if version != SCHEMA_VERSION:
         raise ReportError(
@@ -170,8 +188,9 @@ def from_bytes(data: bytes, name: str = FILE_NAME) -> Evidence:
         return Evidence.model_validate(plain)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise ReportError(f"{name}: {where}: {first['msg']}") from error
+        where = "".join(f"{step}." for step in first["loc"]).rstrip(".")
+        message = str(first["msg"]).removeprefix("Value error, ")
+        raise ReportError(f"{name}: {f'{where}: ' if where else ''}{message}") from error
 
 
 def load(path: Path) -> Evidence:

@@ -20,7 +20,7 @@ from clinsafe.errors import ClinsafeError, ReportError
 from clinsafe.reports import pdf
 from clinsafe.reports.assess import differences
 from clinsafe.reports.dsse import DsseCheck, check
-from clinsafe.reports.evidence import Evidence, criteria_hash, from_bytes, sha256
+from clinsafe.reports.evidence import Evidence, criteria_hash, from_bytes, sha256, to_bytes
 from clinsafe.reports.keys import default_folder
 from clinsafe.reports.pdfcheck import PdfCheck, attachment, check_pdf
 from clinsafe.reports.render import FONTS, TEMPLATES, html
@@ -111,9 +111,9 @@ def verify(path: Path, trust: Sequence[Path] = ()) -> Verification:
         signature=signature,
         evidence=evidence,
         evidence_sha256=sha256(record),
-        incomplete=tuple(_incomplete(evidence)),
+        incomplete=tuple(_incomplete(evidence, record)),
         figures=sum(len(s.figures) for s in evidence.systems) + len(evidence.assessment.get("gates", [])),
-        faults=tuple(_figure_faults(evidence)),
+        faults=tuple(differences(evidence)),
         rerender=pages[0],
         rerender_reason=pages[1],
     )
@@ -153,9 +153,11 @@ def _check_sidecar(path: Path, record: bytes, certificates: Sequence[bytes]) -> 
     return check(envelope, {path.name: record}, trust)
 
 
-def _incomplete(evidence: Evidence) -> list[str]:
-    """What is missing from the record: criteria that do not hash, cases that are not there."""
+def _incomplete(evidence: Evidence, record: bytes) -> list[str]:
+    """What is missing from the record: its canonical form, criteria that hash, cases that are not there."""
     faults = []
+    if to_bytes(evidence) != record:
+        faults.append("the record is not in canonical form: it was edited, or written by another program")
     if criteria_hash(evidence.criteria) != evidence.criteria_sha256:
         faults.append("the acceptance criteria are not the ones that were hashed before the run")
     for system in evidence.systems:
@@ -178,13 +180,6 @@ def _missing_cases(evidence: Evidence, ids: Sequence[str], name: str) -> list[st
     expected = {case.id for case in load_suite(content, hazards=hazards)}
     missing = sorted(expected - set(ids))
     return [f"{name}: {len(missing)} case(s) of the suite are missing, first {missing[0]}"] if missing else []
-
-
-def _figure_faults(evidence: Evidence) -> list[str]:
-    try:
-        return differences(evidence)
-    except (KeyError, ValueError, TypeError, AttributeError, StopIteration) as error:
-        return [f"the figures cannot be derived from this record ({error})"]
 
 
 def _rerender(evidence: Evidence, record: bytes, first_revision: bytes) -> tuple[Rerender, str]:

@@ -23,7 +23,7 @@ from clinsafe.checklist.gates import load_protocol
 from clinsafe.checklist.hazards import load_hazards
 from clinsafe.checklist.items import load_items
 from clinsafe.content import Content
-from clinsafe.errors import ClinsafeError, MissingDependency, RenderError
+from clinsafe.errors import ClinsafeError, MissingDependency, RenderError, UsageError
 from clinsafe.protocols import Encoder
 from clinsafe.reports import pdf
 from clinsafe.reports.assess import Assessment, assess, system
@@ -138,6 +138,10 @@ def run_audit(
         if isinstance(model, str)
         else model
     )
+    if not isinstance(encoder, Encoder):
+        raise UsageError(
+            f"{type(encoder).__name__} is no encoder: it needs `encode(texts)` and `identity` (a ModelIdentity)"
+        )
     now = datetime.now(UTC)
     run = open_run(
         out,
@@ -251,11 +255,15 @@ def _criteria(content: Content, protocol: str | None, cases: Sequence[Case]) -> 
     present = by_hazard(cases)
     hazards = [h for h in load_hazards(content) if h.id in present]
     name, chosen = load_protocol(content, protocol, [h.id for h in hazards])
+    fmea = load_fmea(content)
+    if unrated := {h.id for h in hazards} - {mode.hazard for mode in fmea.failure_modes}:
+        path = content.path("checklist/fmea.yaml")
+        raise UsageError(f"{path}: no failure mode rates the severity of {', '.join(sorted(unrated))}")
     return Criteria(
         protocol_name=name,
         protocol=chosen,
         hazards=hazards,
-        fmea=load_fmea(content),
+        fmea=fmea,
         items=load_items(content),
     )
 

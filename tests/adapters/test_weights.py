@@ -98,3 +98,8 @@ def test_an_unknown_name_says_what_would_be_valid(name, monkeypatch, tmp_path):
 def test_a_hub_id_that_is_not_cached_is_one_line_offline():
     with pytest.raises(UnknownModel, match="not in the local cache"):
         weights.resolve("nobody/no-such-model", offline=True)
+
+
+def test_a_folders_name_cannot_drive_a_terminal(tmp_path):
+    found = weights.resolve(str(model_folder(tmp_path / "model\x1b[31m\x07")))
+    assert found.name == "model?[31m?"

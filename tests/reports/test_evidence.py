@@ -89,8 +89,48 @@ def test_what_is_no_record_is_one_line(data, words):
 def test_a_case_with_neither_scores_nor_a_reason_is_a_fault(record):
     plain = json.loads(to_bytes(record))
     plain["systems"][0]["cases"][0]["scores"] = None
-    with pytest.raises(ValueError, match="needs all nine scores"):
-        differences(from_bytes(canonical(plain)))
+    (fault,) = differences(from_bytes(canonical(plain)))
+    assert "needs all nine scores" in fault
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda e: e["systems"][0]["cases"][0]["scores"].update({"a|b": float("nan")}),
+            "canonical JSON cannot",
+        ),
+        (
+            lambda e: e["systems"][0]["figures"]["suite.all.auroc"].update(value=10**400),
+            "canonical JSON cannot",
+        ),
+        (lambda e: e["suite"].update(counts={"negation": 10**30}), "canonical JSON cannot"),
+        (lambda e: e.update(operator="\ud800"), "canonical JSON cannot"),
+        (lambda e: e.update(created="yesterday"), "yesterday"),
+        (lambda e: e.update(created="2026-11-30T12:00:00"), "with its zone"),
+        (lambda e: e.update(systems=[]), "at least 1"),
+        (lambda e: e.update(systems=e["systems"][1:]), "exactly one system under test"),
+        (lambda e: e.update(systems=e["systems"] * 2), "exactly one system under test"),
+        (lambda e: e["criteria"].update(hazards=[]), "no criteria for hazard"),
+        (lambda e: e["systems"][0]["cases"][0].update(hazard="zzz"), "no criteria for hazard zzz"),
+        (
+            lambda e: e["criteria"]["protocol"]["thresholds"].pop("negation"),
+            "no criteria for hazard negation",
+        ),
+    ],
+)
+def test_a_record_that_cannot_be_one_is_refused_in_one_line(record, change, words):
+    plain = json.loads(to_bytes(record))
+    change(plain)
+    with pytest.raises(ReportError, match=words) as caught:
+        from_bytes(json.dumps(plain).encode())
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_assessment_is_a_fault_not_a_release(record):
+    plain = json.loads(to_bytes(record))
+    plain["assessment"] = {}
+    assert "assessment.held is missing" in differences(from_bytes(canonical(plain)))
 
 
 def test_an_absent_file_is_one_line(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 import clinsafe
 from clinsafe.adapters.reference import FakeEncoder, LookupEncoder
 from clinsafe.benchmarks.suite import SENTENCES
-from clinsafe.errors import UsageError
+from clinsafe.errors import ClinsafeError, UsageError
 from clinsafe.protocols import ModelIdentity
 from clinsafe.reports import pdf
 from clinsafe.reports.assess import differences
@@ -158,3 +158,44 @@ def test_minilm_on_the_written_suite(minilm, tmp_path):
     assert np.isclose(figures["suite.all.auroc"]["value"], 0.36, atol=0.05)
     assert result.evidence.systems[0].identity.files["model.safetensors"].startswith("53aa5117")
     assert differences(result.evidence) == []
+
+
+def test_what_is_no_encoder_is_said_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for thing in (object(), lambda texts: texts, 7):
+        with pytest.raises(UsageError, match="needs `encode"):
+            run_audit(thing)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("checklist/hazards.yaml", lambda t: t.replace("id: temporal", "id: negation"), "declared twice"),
+        (
+            "checklist/fmea.yaml",
+            lambda t: t.replace("- hazard: hedging", "- hazard: other"),
+            "severity of hedging",
+        ),
+        (
+            "checklist/gates.yaml",
+            lambda t: t.replace("cosine: 0.85", "cosine: 85", 1),
+            "less than or equal to 1",
+        ),
+        (
+            "checklist/gates.yaml",
+            lambda t: t.replace("at_most: 0.10", "at_most: -1", 1),
+            "greater than or equal to 0",
+        ),
+        (
+            "checklist/items.yaml",
+            lambda t: t.replace("n_min: 50, assessed_by: suite", "n_min: 50, assessed_by: magic", 1),
+            "assessed_by",
+        ),
+    ],
+)
+def test_an_edited_checklist_with_a_fault_is_one_line(overlay, tmp_path, name, change, words):
+    with pytest.raises(ClinsafeError, match=words) as caught:
+        run_audit("fake:words", out=tmp_path / "run", overlay=overlay(name, change))
+    assert name.rpartition("/")[2] in str(caught.value)
+    assert not (tmp_path / "run").exists()
