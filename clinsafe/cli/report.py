@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from clinsafe.cli.console import out as stdout
+from clinsafe.cli.console import progress
 
 app = typer.Typer(help="Make a signing key; verify a report.", no_args_is_help=True)
 
@@ -81,10 +82,12 @@ def verify(
 
     from clinsafe.reports.verify import verify as run
 
-    result = run(file, trust or ())
+    with progress() as stage:
+        stage("Deriving and rendering", 0, 0)
+        result = run(file, trust or ())
     console = stdout()
     assessment = result.evidence.assessment
-    held = f"held, {len(assessment.get('held', []))} hazards by their gates"
+    held = "held: " + (", ".join(map(str, assessment.get("held", []))) or "the model is a fake")
     lines = [
         ("signature", "good" if not result.signature.problems else "; ".join(result.signature.problems)),
         ("completeness", "; ".join(result.incomplete) or "all cases and criteria are there"),
@@ -125,5 +128,7 @@ def render(
     record, content = load(evidence), Content()
     if faults := differences(record):
         raise ReportError(f"{evidence}: {faults[0]}; a record that does not add up is not made into a report")
-    out.write_bytes(pdf.render(html(record, content), to_bytes(record), record.created, content))
+    with progress() as stage:
+        stage("Rendering", 0, 0)
+        out.write_bytes(pdf.render(html(record, content), to_bytes(record), record.created, content))
     typer.echo(f"report at {out}")

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from clinsafe.cli.console import out as stdout
+from clinsafe.cli.console import progress
 
 app = typer.Typer(help="List, show and validate the cases of the suite.", no_args_is_help=True)
 
@@ -73,7 +74,9 @@ def validate(content: ContentOption = None) -> None:
     from clinsafe.benchmarks.validate import validate as run
     from clinsafe.content import Content
 
-    result = run(Content(content), TokenJaccard())
+    with progress() as stage:
+        stage("Checking every rule", 0, 0)
+        result = run(Content(content), TokenJaccard())
     console = stdout()
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1))
     for label, text in result.facts:
