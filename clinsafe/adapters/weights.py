@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ from clinsafe.errors import MissingDependency, UnknownModel, UntrustedModel, Wei
 
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".joblib", ".npy", ".npz")
 IGNORED_ON_HUB = ("*.onnx", "*.h5", "*.msgpack", "*.ot", "*.tflite", "openvino/*", "onnx/*", "coreml/*")
+MOST_FILES = 10_000
 SHAPES_VECTORS = (".json", ".safetensors", ".txt", ".model", ".py", *PICKLES)
 
 
@@ -149,19 +151,31 @@ def _from_hub(hub_id: str, revision: str | None, offline: bool) -> tuple[Path, s
     return path, path.name
 
 
+def _all_files(path: Path) -> list[Path]:
+    """Every file under `path`, behind linked and in hidden folders too: the loader follows them."""
+    found = []
+    for folder, _, names in os.walk(path, followlinks=True):
+        found += [Path(folder) / name for name in names]
+        if len(found) > MOST_FILES:  # a link back to a parent never ends
+            raise UntrustedModel(
+                f"model {path.name!r} holds over {MOST_FILES} files; is there a link in a circle?"
+            )
+    return sorted(found)
+
+
 def _vector_files(path: Path) -> Iterator[Path]:
-    for file in sorted(path.rglob("*")):
-        hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-        if file.is_file() and not hidden and file.suffix in SHAPES_VECTORS:
+    for file in _all_files(path):
+        if file.is_file() and file.suffix in SHAPES_VECTORS:
             yield file
 
 
 def _risks(path: Path) -> Iterator[str]:
     """What makes the folder untrusted, as the rest of a sentence."""
-    for config in path.rglob("*.json"):
+    files = _all_files(path)
+    for config in (file for file in files if file.suffix == ".json"):
         try:
             data = json.loads(config.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             continue
         if isinstance(data, dict) and data.get("auto_map"):
             yield f"wants to run code of its own (auto_map in {config.name})"
@@ -170,7 +184,7 @@ def _risks(path: Path) -> Iterator[str]:
                 kind = str(module.get("type", "")) if isinstance(module, dict) else ""
                 if not kind.startswith("sentence_transformers."):
                     yield f"wants to run code of its own (module {kind!r} in modules.json)"
-    for file in path.rglob("*"):
+    for file in files:
         if file.suffix == ".py":
             yield f"brings Python code ({file.name})"
         elif file.suffix in PICKLES and not _has_safetensors(file.parent):

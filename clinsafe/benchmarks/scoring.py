@@ -106,9 +106,7 @@ def _encode_chunk(encoder: Encoder, texts: Sequence[str], store: Path | None) ->
     if rows is None:
         rows = _attempt(encoder, texts)
         if file and isinstance(rows, np.ndarray):
-            temporary = file.with_suffix(".tmp.npy")
-            np.save(temporary, rows, allow_pickle=False)
-            temporary.replace(file)
+            _keep(file, rows)
     if isinstance(rows, np.ndarray):
         yield from (_checked(row) for row in rows)
         return
@@ -117,9 +115,22 @@ def _encode_chunk(encoder: Encoder, texts: Sequence[str], store: Path | None) ->
         yield _checked(single[0]) if isinstance(single, np.ndarray) else single
 
 
+def _keep(file: Path, rows: Vectors) -> None:
+    """Store a chunk whole or not at all. Without room the run goes on, only without this chunk to resume from."""
+    temporary = file.with_suffix(".tmp.npy")
+    try:
+        np.save(temporary, rows, allow_pickle=False)
+        temporary.replace(file)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+
+
 def _attempt(encoder: Encoder, texts: Sequence[str]) -> Vectors | str:
     try:
-        rows = np.asarray(encoder.encode(texts), dtype=np.float32)
+        raw = np.asarray(encoder.encode(texts))
+        if np.iscomplexobj(raw):
+            return "the model returned complex numbers"
+        rows = raw.astype(np.float32)
     except Exception as error:  # a third-party model may raise anything; the case is then not measured
         return f"the model failed ({type(error).__name__})"
     if rows.ndim != 2 or rows.shape[0] != len(texts) or rows.shape[1] == 0:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from clinsafe.cli import audit, doctor, report, suite
+from clinsafe.cli.console import printable
 from clinsafe.errors import ClinsafeError
 from clinsafe.version import VERSION
 
@@ -53,11 +54,13 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe has gone; there is nobody to tell
         sys.exit(1)
+    except (UnicodeEncodeError, UnicodeDecodeError) as error:
+        _stop(f"text that is not UTF-8 was given or has to be printed: {error.reason}", 2)
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
         _stop(f"{where}{error.strerror or error}", 2)
 
 
 def _stop(message: str, code: int) -> None:
-    typer.echo(f"clinsafe: {message}", err=True)
+    typer.echo(f"clinsafe: {printable(message)}", err=True)
     sys.exit(code)

@@ -127,6 +127,14 @@ def show(result: AuditResult) -> None:
     console = stdout()
     console.print(table)
     console.print("% of cases \\[exact 95 % interval]; gates read one-sided 95 % bounds", style="dim")
+    if result.assessment.left_out:
+        console.print(
+            f"not released: {', '.join(result.assessment.left_out)} not measured",
+            markup=False,
+            soft_wrap=True,
+        )
+    if result.assessment.fake:
+        console.print("not released: the model is a fake", markup=False, soft_wrap=True)
     for note in result.notes:
         console.print(f"note: {note}", markup=False, soft_wrap=True)
     console.print(f"signed by {result.signed}" if result.signed else

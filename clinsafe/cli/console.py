@@ -35,3 +35,8 @@ def progress() -> Iterator[Stage]:
             bar.update(task, description=what, completed=done, total=total or None)
 
         yield tell
+
+
+def printable(text: str) -> str:
+    """`text` without anything that could drive a terminal: a record may come from a stranger."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

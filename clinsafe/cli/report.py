@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from clinsafe.cli.console import out as stdout
-from clinsafe.cli.console import progress
+from clinsafe.cli.console import printable, progress
 
 app = typer.Typer(help="Make a signing key; verify a report.", no_args_is_help=True)
 
@@ -80,6 +80,7 @@ def verify(
     """
     import json
 
+    from clinsafe.reports.verify import suite_compared
     from clinsafe.reports.verify import verify as run
 
     with progress() as stage:
@@ -87,10 +88,15 @@ def verify(
         result = run(file, trust or ())
     console = stdout()
     assessment = result.evidence.assessment
+    complete = (
+        "all cases and criteria are there"
+        if suite_compared(result.evidence)
+        else "NOT COMPARED: the record was made with another suite than the installed one"
+    )
     held = "held: " + (", ".join(map(str, assessment.get("held", []))) or "the model is a fake")
     lines = [
         ("signature", "good" if not result.signature.problems else "; ".join(result.signature.problems)),
-        ("completeness", "; ".join(result.incomplete) or "all cases and criteria are there"),
+        ("completeness", "; ".join(result.incomplete) or complete),
         (
             "figures",
             "; ".join(result.faults[:5]) or f"{result.figures} derived again from the scores, all equal",
@@ -100,9 +106,12 @@ def verify(
         ("audit verdict", "released by protocol" if assessment.get("released") is True else held),
     ]
     for label, text in lines:
-        console.print(f"{label:<14}{text}", markup=False, soft_wrap=True)
+        console.print(f"{label:<14}{printable(text)}", markup=False, soft_wrap=True)
     console.print(
-        result.verdict, style="bold green" if result.valid else "bold red", markup=False, soft_wrap=True
+        printable(result.verdict),
+        style="bold green" if result.valid else "bold red",
+        markup=False,
+        soft_wrap=True,
     )
     if json_file:
         json_file.write_text(json.dumps(result.to_json(), indent=1), encoding="utf-8")

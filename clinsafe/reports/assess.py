@@ -31,6 +31,7 @@ class Assessment:
     anomalies: dict[str, list[str]]
     not_measured: dict[str, list[str]]
     fake: bool
+    left_out: list[str]
 
     @property
     def held(self) -> list[str]:
@@ -39,8 +40,8 @@ class Assessment:
 
     @property
     def released(self) -> bool:
-        """All gates pass, and the model is a real one."""
-        return not self.held and not self.fake
+        """All gates of all six hazards pass, and the model is a real one."""
+        return not self.held and not self.fake and not self.left_out
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for the evidence, the derived verdicts included."""
@@ -94,6 +95,8 @@ def assess(record: SystemRecord, criteria: Criteria) -> Assessment:
         anomalies=anomalies,
         not_measured=missing,
         fake=record.identity.fake,
+        # every failure mode must have been measured: what was left out is not a pass
+        left_out=sorted({mode.hazard for mode in criteria.fmea.failure_modes} - set(hazards)),
     )
 
 

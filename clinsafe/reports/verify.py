@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from clinsafe.benchmarks.suite import FOLDER, load_suite
+from clinsafe.benchmarks.suite import FOLDER, load_card, load_suite
 from clinsafe.content import Content, sha256_file
 from clinsafe.errors import ClinsafeError, ReportError
 from clinsafe.reports import pdf
 from clinsafe.reports.assess import differences
 from clinsafe.reports.dsse import DsseCheck, check
-from clinsafe.reports.evidence import Evidence, criteria_hash, from_bytes, sha256, to_bytes
+from clinsafe.reports.evidence import CaseRecord, Evidence, criteria_hash, from_bytes, sha256, to_bytes
 from clinsafe.reports.keys import default_folder
 from clinsafe.reports.pdfcheck import PdfCheck, attachment, check_pdf
 from clinsafe.reports.render import FONTS, TEMPLATES, html
@@ -66,7 +66,8 @@ class Verification:
             return f"INVALID: {self.problems[0]}{f' (and {more} more)' if more else ''}"
         key = "; DEVELOPMENT key: proves nothing about who signed" if self.signature.development else ""
         pages = "" if self.rerender == "IDENTICAL" else "; pages not compared"
-        return f"VALID: signed by {self.signature.signer}{key}{pages}"
+        suite = "" if suite_compared(self.evidence) else "; completeness not compared (another suite)"
+        return f"VALID: signed by {self.signature.signer}{key}{pages}{suite}"
 
     def to_json(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -166,20 +167,42 @@ def _incomplete(evidence: Evidence, record: bytes) -> list[str]:
             faults.append(f"{system.identity.name}: a case is recorded twice")
         if dict(Counter(case.hazard for case in system.cases)) != evidence.suite.counts:
             faults.append(f"{system.identity.name}: the number of cases differs from the suite's")
-        faults += _missing_cases(evidence, ids, system.identity.name)
+        faults += _missing_cases(evidence, system.cases, system.identity.name)
     return faults
 
 
-def _missing_cases(evidence: Evidence, ids: Sequence[str], name: str) -> list[str]:
-    """Compared with the installed suite where that is the very same file."""
+def _missing_cases(evidence: Evidence, cases: Sequence[CaseRecord], name: str) -> list[str]:
+    """Compared with the installed suite; a record made with another one cannot be called complete."""
     content = Content()
-    hazards = list(evidence.suite.counts)
-    names = [f"{FOLDER}/{hazard}.jsonl" for hazard in hazards]
-    if any(sha256_file(content.path(n)) != evidence.content.get(n) for n in names):
+    hazards = [h for h in evidence.suite.counts if h in load_card(content).counts]
+    files = [f"{FOLDER}/{hazard}.jsonl" for hazard in hazards]
+    same = all(sha256_file(content.path(f)) == evidence.content.get(f) for f in files)
+    if len(hazards) < len(evidence.suite.counts) or not same:
         return []
-    expected = {case.id for case in load_suite(content, hazards=hazards)}
-    missing = sorted(expected - set(ids))
-    return [f"{name}: {len(missing)} case(s) of the suite are missing, first {missing[0]}"] if missing else []
+    expected = {case.id: case for case in load_suite(content, hazards=hazards)}
+    missing = sorted(set(expected) - {case.id for case in cases})
+    faults = (
+        [f"{name}: {len(missing)} case(s) of the suite are missing, first {missing[0]}"] if missing else []
+    )
+    for case in cases:
+        true = expected.get(case.id)
+        if true is not None and (case.hazard, case.subtype, case.stratum, case.factor) != (
+            true.hazard, true.subtype, true.stratum, true.factor,
+        ):  # fmt: skip
+            faults.append(f"{name}: case {case.id} is not described as in the suite")
+            break
+    return faults
+
+
+def suite_compared(evidence: Evidence) -> bool:
+    """Whether the installed suite is the very one of the record, so that no case can be missing unseen."""
+    content = Content()
+    files = [f"{FOLDER}/{hazard}.jsonl" for hazard in load_card(content).counts]
+    return set(evidence.suite.counts) <= set(load_card(content).counts) and all(
+        sha256_file(content.path(f)) == evidence.content.get(f)
+        for f in files
+        if Path(f).stem in evidence.suite.counts
+    )
 
 
 def _rerender(evidence: Evidence, record: bytes, first_revision: bytes) -> tuple[Rerender, str]:

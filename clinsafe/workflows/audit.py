@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -143,10 +144,11 @@ def run_audit(
             f"{type(encoder).__name__} is no encoder: it needs `encode(texts)` and `identity` (a ModelIdentity)"
         )
     now = datetime.now(UTC)
+    named = isinstance(model, str)  # an object's code may have changed: its vectors are never taken up again
     run = open_run(
         out,
         model=encoder.identity.name,
-        fingerprint=_fingerprint(encoder, criteria, cases),
+        fingerprint=_fingerprint(encoder, criteria, cases) if named else uuid.uuid4().hex,
         force=force,
         now=now,
     )
@@ -157,9 +159,10 @@ def run_audit(
             options={"offline": str(offline).lower()},
         )  # fmt: skip
     except KeyboardInterrupt:
-        raise Interrupted(
-            f"stopped; what was computed is kept in {run.path}, run the same command again to continue"
-        ) from None
+        again = "run the same command again to continue" if named else "an encoder object starts anew next time"
+        raise Interrupted(f"stopped; what was computed is kept in {run.path}, {again}") from None
+    finally:
+        run.close()
 
 
 def _measure_and_write(

@@ -5,28 +5,36 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from clinsafe.errors import OutputExists
+from clinsafe.errors import OutputExists, UsageError
 
 STATE = "run.json"
 PARTIAL = "partial"
+LOCK = "lock"
 OURS = ("evidence.json", "evidence.dsse.json", "report.html", "report.pdf", STATE)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunFolder:
-    """An open run. `started` is the time at which its criteria were fixed, kept when the run is resumed."""
+    """An open run. `started` is the time at which its criteria were fixed, kept when the run is resumed.
+
+    The folder is claimed by a lock for as long as the run is open: two audits never write into one folder.
+    """
 
     path: Path
     started: str
     resumed: bool
+    lock: IO[bytes] = field(repr=False)
+    written: set[str] = field(default_factory=set)
 
     @property
     def store(self) -> Path:
@@ -34,18 +42,32 @@ class RunFolder:
         return self.path / PARTIAL
 
     def write(self, name: str, data: bytes | str) -> Path:
-        """Write one file whole or not at all."""
+        """Write one file whole or not at all; an earlier file of that name stays until then."""
         target = self.path / name
         temporary = target.with_name(f".{name}.tmp")
-        temporary.write_bytes(data.encode() if isinstance(data, str) else data)
-        temporary.replace(target)
+        try:
+            temporary.write_bytes(data.encode() if isinstance(data, str) else data)
+            temporary.replace(target)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise UsageError(
+                f"{target}: cannot be written ({error.strerror or error}); make room, and run the same command again"
+            ) from error
+        self.written.add(name)
         return target
 
     def finish(self) -> None:
-        """Mark as done; what was only needed to resume goes."""
+        """Mark as done; what was only needed to resume goes, and what an earlier run left here."""
         state = _state(self.path) or {}
         self.write(STATE, json.dumps(state | {"state": "finished"}, indent=1))
+        for name in set(OURS) - self.written:
+            (self.path / name).unlink(missing_ok=True)
+        self.close()
         shutil.rmtree(self.store, ignore_errors=True)
+
+    def close(self) -> None:
+        """Let others have the folder."""
+        self.lock.close()
 
 
 def open_run(
@@ -57,35 +79,58 @@ def open_run(
     folder is ``runs/<model>-<UTC time>``.
 
     Raises:
-        OutputExists: `out` holds something else, and `force` was not given. With `force`, only files that an
-            audit writes are replaced.
+        OutputExists: `out` holds something else, and `force` was not given; or another audit is writing there. With
+            `force` only a folder that an audit made is used, and its old report stays until the new one is there.
     """
     started = now.astimezone(UTC).isoformat(timespec="seconds")
     for candidate in [out] if out else sorted(base.glob(f"{_slug(model)}-*"), reverse=True):
         state = _state(candidate)
         if state and state.get("state") == "unfinished" and state.get("fingerprint") == fingerprint:
-            (candidate / PARTIAL).mkdir(exist_ok=True)
-            return RunFolder(candidate, str(state.get("started", started)), resumed=True)
+            lock = _claim(candidate)
+            if lock is not None:
+                return RunFolder(candidate, str(state.get("started", started)), resumed=True, lock=lock)
+            if out:
+                raise OutputExists(f"{out}: another audit is writing there; choose another --out")
     path = out or _fresh(base, f"{_slug(model)}-{now.astimezone(UTC):%Y%m%dT%H%M%SZ}")
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        if not force or not path.is_dir():
+    if path.exists() and (not path.is_dir() or any(path.iterdir())) and out:
+        if not force or _state(path) is None:  # only what an audit made may be replaced
             raise OutputExists(f"{path} exists; choose another --out, or replace the run in it with --force")
-        for name in OURS:
-            (path / name).unlink(missing_ok=True)
         shutil.rmtree(path / PARTIAL, ignore_errors=True)
-    (path / PARTIAL).mkdir(parents=True, exist_ok=True)
-    run = RunFolder(path, started, resumed=False)
+    lock = _claim(path)
+    if lock is None:
+        raise OutputExists(f"{path}: another audit is writing there; choose another --out")
+    run = RunFolder(path, started, resumed=False, lock=lock)
     run.write(
         STATE, json.dumps({"state": "unfinished", "fingerprint": fingerprint, "started": started}, indent=1)
     )
     return run
 
 
+def _claim(folder: Path) -> IO[bytes] | None:
+    """An open lock on the folder, or None where another process holds it; gone with the process."""
+    (folder / PARTIAL).mkdir(parents=True, exist_ok=True)
+    lock = (folder / PARTIAL / LOCK).open("ab")
+    try:
+        import fcntl
+    except ImportError:  # Windows: no two audits there share a default folder within one second
+        return lock
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        return None
+    return lock
+
+
 def _fresh(base: Path, name: str) -> Path:
-    path, number = base / name, 2
-    while path.exists():
-        path, number = base / f"{name}-{number}", number + 1
-    return path
+    """A folder that was not there before, made at once so that no other process can have it too."""
+    base.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        path = base / (name if number == 1 else f"{name}-{number}")
+        with suppress(FileExistsError):
+            path.mkdir()
+            return path
+    raise AssertionError("unreachable")
 
 
 def _slug(model: str) -> str:

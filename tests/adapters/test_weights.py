@@ -103,3 +103,35 @@ def test_a_hub_id_that_is_not_cached_is_one_line_offline():
 def test_a_folders_name_cannot_drive_a_terminal(tmp_path):
     found = weights.resolve(str(model_folder(tmp_path / "model\x1b[31m\x07")))
     assert found.name == "model?[31m?"
+
+
+@pytest.mark.parametrize("place", ["2_Dense", ".dense"])
+def test_a_linked_or_hidden_folder_is_vetted_and_hashed_like_any_other(tmp_path, place):
+    """The loader follows links; so must the vetting."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "pytorch_model.bin").write_bytes(b"\x80")
+    folder = model_folder(tmp_path / "model")
+    (folder / place).symlink_to(outside, target_is_directory=True)
+    with pytest.raises(UntrustedModel, match="pickled weights"):
+        weights.resolve(str(folder))
+    (outside / "pytorch_model.bin").unlink()
+    (outside / "model.safetensors").write_bytes(b"\x01")
+    assert f"{place}/model.safetensors" in weights.resolve(str(folder)).files
+    (outside / "code.py").write_text("print('hello')")
+    with pytest.raises(UntrustedModel, match="Python code"):
+        weights.resolve(str(folder))
+
+
+def test_a_link_in_a_circle_ends(tmp_path):
+    folder = model_folder(tmp_path / "model")
+    for name in ("again", "and_again"):
+        (folder / name).symlink_to(folder, target_is_directory=True)
+    with pytest.raises(UntrustedModel, match="in a circle"):
+        weights.resolve(str(folder))
+
+
+def test_a_config_nested_too_deep_is_no_traceback(tmp_path):
+    folder = model_folder(tmp_path / "model")
+    (folder / "config.json").write_text("[" * 200_000)
+    assert weights.resolve(str(folder)).name == "model"

@@ -14,6 +14,7 @@ from clinsafe.errors import ClinsafeError, UsageError
 from clinsafe.protocols import ModelIdentity
 from clinsafe.reports import pdf
 from clinsafe.reports.assess import differences
+from clinsafe.workflows import audit as workflow
 from clinsafe.workflows.audit import Interrupted, run_audit
 
 
@@ -107,17 +108,50 @@ class Stops(FakeEncoder):
 def test_ctrl_c_keeps_what_was_computed_and_the_same_call_resumes(suite, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     encoder = Stops("words")
+    monkeypatch.setattr(workflow, "load_encoder", lambda *_, **__: encoder)
     with pytest.raises(Interrupted, match="run the same command again") as caught:
-        run_audit(encoder)
+        run_audit("fake:words")
     assert caught.value.exit_code == 130
     (folder,) = (tmp_path / "runs").iterdir()
     started = json.loads((folder / "run.json").read_text())["started"]
     encoder.stop, encoder.chunks = False, 0
-    result = run_audit(encoder)
+    result = run_audit("fake:words")
     assert result.folder.resolve() == folder
     assert encoder.chunks == 19  # 20 chunks of 64 for 1,248 texts, one of them kept
     assert result.evidence.criteria_fixed == started
     assert not (folder / "partial").exists()
+
+
+def test_vectors_of_an_object_are_never_taken_up_by_another_object(suite, tmp_path, monkeypatch):
+    """Its identity may say the same while its code has changed."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(Interrupted, match="starts anew"):
+        run_audit(Stops("words"))
+    other = Stops("hash")
+    other.identity, other.stop = Stops("words").identity, False
+    fresh = run_audit(FakeEncoder("hash"), out=tmp_path / "fresh")
+    assert run_audit(other).evidence.systems[0].cases == fresh.evidence.systems[0].cases
+
+
+def test_a_part_of_the_suite_is_never_a_release(suite, tmp_path):
+    result = run_audit(real(oracle(suite, good=True)), hazards=["negation"], out=tmp_path / "run")
+    assert result.held == []
+    assert not result.released
+    assert len(result.assessment.left_out) == 5
+    assert "Not measured in this run, and so not released" in result.html.read_text(encoding="utf-8")
+
+
+def test_a_failed_second_audit_keeps_the_first_report(small_suite, tmp_path, monkeypatch):
+    first = run_audit("fake:words", out=tmp_path / "run", overlay=small_suite)
+    before = first.report.read_bytes()
+
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(workflow, "html", fail)
+    with pytest.raises(OSError, match="No space"):
+        run_audit("fake:hash", out=tmp_path / "run", overlay=small_suite, force=True)
+    assert first.report.read_bytes() == before
 
 
 def test_hazards_may_be_chosen_and_unknown_ones_are_one_line(tmp_path):

@@ -13,8 +13,21 @@ from clinsafe.workflows.runs import open_run
 NOW = datetime(2026, 11, 30, 12, 0, tzinfo=UTC)
 
 
+@pytest.fixture(autouse=True)
+def _released():
+    """Locks go with the process; here many runs share one."""
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
+OPEN = []
+
+
 def start(out: Path | None, fingerprint: str = "f", *, force: bool = False, base: Path = Path("runs")):
-    return open_run(out, model="org/My Model!", fingerprint=fingerprint, force=force, base=base, now=NOW)
+    run = open_run(out, model="org/My Model!", fingerprint=fingerprint, force=force, base=base, now=NOW)
+    OPEN.append(run)
+    return run
 
 
 def test_the_default_folder_names_model_and_time(tmp_path):
@@ -25,6 +38,7 @@ def test_the_default_folder_names_model_and_time(tmp_path):
 
 def test_an_unfinished_run_with_the_same_fingerprint_is_continued(tmp_path):
     first = start(None, base=tmp_path)
+    first.close()
     again = start(None, base=tmp_path)
     assert again.path == first.path
     assert again.resumed
@@ -51,9 +65,29 @@ def test_force_replaces_what_an_audit_wrote_and_nothing_else(tmp_path):
     run.write("evidence.json", "old")
     run.finish()
     (run.path / "notes.txt").write_text("mine")
-    start(run.path, force=True)
+    again = start(run.path, force=True)
+    assert (
+        run.path / "evidence.json"
+    ).read_text() == "old"  # until there is a new one, or the run is finished
+    again.finish()
     assert (run.path / "notes.txt").read_text() == "mine"
     assert not (run.path / "evidence.json").exists()
+
+
+def test_force_never_touches_a_folder_that_no_audit_made(tmp_path):
+    (tmp_path / "partial").mkdir()
+    (tmp_path / "partial" / "my.txt").write_text("mine")
+    with pytest.raises(OutputExists):
+        start(tmp_path, force=True)
+    assert (tmp_path / "partial" / "my.txt").read_text() == "mine"
+
+
+def test_two_audits_at_once_never_share_a_folder(tmp_path):
+    first = start(None, base=tmp_path)
+    second = start(None, base=tmp_path)  # the same command, while the first one runs
+    assert second.path != first.path
+    with pytest.raises(OutputExists, match="another audit is writing"):
+        start(first.path)
 
 
 def test_force_does_not_turn_a_file_into_a_folder(tmp_path):
