@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["audit"]
 
 
-def audit(model: str | Encoder, *, out: str | Path | None = None, **options: Any) -> AuditResult:
+def audit(model: str | Path | Encoder, *, out: str | Path | None = None, **options: Any) -> AuditResult:
     """Audit an embedding model and write evidence and report into a run folder.
 
     Args:

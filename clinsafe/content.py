@@ -53,14 +53,25 @@ class Content:
     hashes: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.overlay is not None and not self.overlay.is_dir():
+        if self.overlay is None:
+            return
+        self.overlay = Path(self.overlay)
+        if not self.overlay.is_dir():
             raise UsageError(f"content overlay {self.overlay} is not a directory")
+        for entry in sorted(self.overlay.iterdir()):
+            if entry.name not in FOLDERS and not entry.name.startswith("."):
+                valid = ", ".join(f"{name}/" for name in FOLDERS)
+                raise UsageError(
+                    f"{entry}: not a part of the content tree; an overlay holds {valid} as the tree does"
+                )
 
     def path(self, name: str) -> Path:
         """Where a content file lies; the overlay wins."""
         for root in (self.overlay, packaged_root()):
             if root is not None and (root / name).is_file():
                 return root / name
+            if root is not None and (root / name).exists():
+                raise ContentError(root / name, None, None, "is not a file")
         raise ContentError(packaged_root() / name, None, None, "content file is missing; reinstall clinsafe")
 
     def touch(self, name: str) -> Path:
@@ -158,6 +169,8 @@ def _refuse_duplicates(path: Path, node: yaml.Node) -> None:
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise ContentError(path, key.start_mark.line + 1, None, "a key must be plain text")
             if key.value in seen:
                 raise ContentError(path, key.start_mark.line + 1, str(key.value), "the key is given twice")
             seen.add(key.value)

@@ -100,3 +100,13 @@ def test_the_overlay_wins_file_by_file_and_is_hashed(overlay):
 def test_an_overlay_that_is_no_folder_is_refused(tmp_path):
     with pytest.raises(UsageError, match="not a directory"):
         Content(tmp_path / "nowhere")
+
+
+def test_a_misplaced_file_in_an_overlay_is_refused_not_ignored(tmp_path):
+    (tmp_path / "gates.yaml").write_text("x: 1")
+    with pytest.raises(UsageError, match="not a part of the content tree"):
+        Content(tmp_path)
+    (tmp_path / "gates.yaml").unlink()
+    (tmp_path / "checklist" / "hazards.yaml").mkdir(parents=True)
+    with pytest.raises(ContentError, match="is not a file"):
+        Content(tmp_path).yaml("checklist/hazards.yaml", Hazards)

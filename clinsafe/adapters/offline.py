@@ -9,6 +9,8 @@ from __future__ import annotations
 import ipaddress
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from clinsafe.errors import OfflineError
@@ -20,6 +22,7 @@ _CONNECTING = (
     "socket.sendmsg",
     "socket.getaddrinfo",
     "socket.gethostbyname",
+    "socket.gethostbyaddr",
 )
 
 
@@ -33,9 +36,21 @@ def refuse_connections(active: bool = True) -> None:
         _state["installed"] = True
 
 
+@contextmanager
+def only_this_machine(active: bool) -> Iterator[None]:
+    """Refuse connections inside the block, and put back what was before; does nothing where not `active`."""
+    before = _state["active"]
+    if active:
+        refuse_connections()
+    try:
+        yield
+    finally:
+        _state["active"] = before
+
+
 def _hook(event: str, arguments: tuple[Any, ...]) -> None:
     if _state["active"] and event in _CONNECTING:
-        target = arguments[0] if event in ("socket.getaddrinfo", "socket.gethostbyname") else arguments[-1]
+        target = arguments[0] if event.startswith("socket.get") else arguments[-1]
         host = target[0] if isinstance(target, tuple) else target
         if host is not None and not _is_local(host):
             raise OfflineError(f"a connection to {host!s} was refused: --offline is on")

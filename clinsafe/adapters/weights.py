@@ -71,14 +71,14 @@ def resolve(
     Raises:
         UnknownModel, WeightsMismatch, UntrustedModel, MissingDependency.
     """
-    folder = Path(name).expanduser()
+    folder = Path(name).expanduser()  # Path("") is the current folder: an empty name must not mean that
     if name in ALIASES:
         path, printed, found, origin = _alias(name, ALIASES[name], revision, offline)
-    elif folder.is_dir():
+    elif name and folder.is_dir():
         # a folder's name is printed on terminals and pages: nothing in it may drive either
         printed = "".join(letter if letter.isprintable() else "?" for letter in folder.resolve().name)
         path, found, origin = folder, "", "local folder"
-    elif folder.exists() or name.startswith((".", "/", "~")) or name.count("/") != 1:
+    elif not name or folder.exists() or name.startswith((".", "/", "~")) or name.count("/") != 1:
         raise UnknownModel(
             f"no model {name!r}: give an alias ({', '.join(ALIASES)}), a folder that holds a "
             "sentence-transformers model, or a hub id such as organisation/model"

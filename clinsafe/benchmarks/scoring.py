@@ -15,6 +15,7 @@ from typing import TypeAlias
 import numpy as np
 
 from clinsafe.benchmarks.suite import SENTENCES, Case, Stratum
+from clinsafe.errors import ModelError
 from clinsafe.protocols import Encoder, PairScorer, Vectors
 from clinsafe.stats import NotMeasured
 
@@ -26,6 +27,7 @@ PAIRS = (
 
 CHUNK = 64
 DECIMALS = 8
+FAILED = "the model failed"
 
 PairScores: TypeAlias = Mapping[str, float]
 Progress: TypeAlias = Callable[[int, int], None]
@@ -56,13 +58,19 @@ def score_with_encoder(
         cases: the quads.
         store: folder for vectors already made; None keeps nothing.
         progress: called with (texts done, texts in all).
+
+    Raises:
+        ModelError: the encoder raises on every text of the first chunk; there is nothing to measure then.
     """
     texts = sorted({getattr(c, s) for c in cases for s in SENTENCES}, key=lambda t: (-len(t), t))
     vectors: dict[str, Vectors | str] = {}
     dimension: int | None = None
     for start in range(0, len(texts), CHUNK):
         chunk = texts[start : start + CHUNK]
-        for text, row in zip(chunk, _encode_chunk(encoder, chunk, store), strict=True):
+        rows = list(_encode_chunk(encoder, chunk, store))
+        if start == 0 and all(isinstance(row, str) and row.startswith(FAILED) for row in rows):
+            raise ModelError(f"{rows[0]} on every text of the first {len(rows)}: this encoder does not work")
+        for text, row in zip(chunk, rows, strict=True):
             if not isinstance(row, str):
                 dimension = dimension or len(row)
                 if len(row) != dimension:
@@ -132,7 +140,7 @@ def _attempt(encoder: Encoder, texts: Sequence[str]) -> Vectors | str:
             return "the model returned complex numbers"
         rows = raw.astype(np.float32)
     except Exception as error:  # a third-party model may raise anything; the case is then not measured
-        return f"the model failed ({type(error).__name__})"
+        return f"{FAILED} ({type(error).__name__})"
     if rows.ndim != 2 or rows.shape[0] != len(texts) or rows.shape[1] == 0:
         return f"the model returned shape {rows.shape} for {len(texts)} text(s)"
     return rows

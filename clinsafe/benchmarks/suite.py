@@ -123,7 +123,7 @@ def load_suite(
         UsageError: an unknown hazard, or nothing left.
     """
     card = load_card(content)
-    wanted = list(hazards or card.hazards)
+    wanted = list(dict.fromkeys(hazards or card.hazards))
     if unknown := [h for h in wanted if h not in card.counts]:
         raise UsageError(f"no hazard is called {unknown[0]!r}; there are: {', '.join(card.hazards)}")
     cases: list[Case] = []

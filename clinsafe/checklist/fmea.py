@@ -54,8 +54,8 @@ class FmeaFile(Record):
     severity_status: str
     severity_source: str
     severity_anchor: str
-    occurrence: list[Step]
-    detection: list[Step]
+    occurrence: Annotated[list[Step], Field(min_length=1)]
+    detection: Annotated[list[Step], Field(min_length=1)]
     failure_event: str
     failure_modes: list[FailureMode]
 
@@ -67,6 +67,9 @@ class FmeaFile(Record):
             ratings = [s.rating for s in ordered]
             if steps != ordered or ratings != sorted(ratings, reverse=True):
                 raise ValueError(f"{name}: bounds and ratings must fall from row to row")
+        rated = [mode.hazard for mode in self.failure_modes]
+        if twice := sorted({h for h in rated if rated.count(h) > 1}):
+            raise ValueError(f"the severity of {', '.join(twice)} is rated twice")
         return self
 
 

@@ -80,7 +80,7 @@ class GatesFile(Record):
     """``checklist/gates.yaml``."""
 
     default: str
-    protocols: dict[str, Protocol]
+    protocols: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_\-]*$")], Protocol]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
 
 from clinsafe.checklist.gates import GateResult
 from clinsafe.content import Content, Record
@@ -20,7 +22,7 @@ class Item(Record):
     number: int
     title: str
     hazard: str | None = None
-    n_min: int
+    n_min: Annotated[int, Field(ge=0, le=1_000_000)]
     assessed_by: Literal["suite", "cross_encoder", "end_to_end", "institution"]
     criterion: str
 
@@ -29,7 +31,7 @@ class ItemsFile(Record):
     """``checklist/items.yaml``."""
 
     source: str
-    items: list[Item]
+    items: Annotated[list[Item], Field(min_length=1)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,8 +56,11 @@ def audit(
 
     Exit code 0: every hazard passed. 1: at least one is held. 2: usage or input error.
     """
+    from clinsafe.errors import UsageError
     from clinsafe.workflows.audit import run_audit
 
+    if json_file and not json_file.parent.is_dir():
+        raise UsageError(f"{json_file}: its folder is not there; make it first")
     signing = None if no_sign else _signing_key(key, passphrase_file)
     with progress() as stage:
         result = run_audit(
@@ -78,9 +81,9 @@ def audit(
             trust_remote_code=trust_remote_code,
             stage=stage,
         )
+    show(result)
     if json_file:
         _write_figures(result, json_file)
-    show(result)
     raise typer.Exit(0 if result.released else 1)
 
 

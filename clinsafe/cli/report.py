@@ -80,7 +80,7 @@ def verify(
     """
     import json
 
-    from clinsafe.reports.verify import suite_compared
+    from clinsafe.reports.complete import criteria_as_packaged, suite_compared
     from clinsafe.reports.verify import verify as run
 
     with progress() as stage:
@@ -101,6 +101,7 @@ def verify(
             "figures",
             "; ".join(result.faults[:5]) or f"{result.figures} derived again from the scores, all equal",
         ),
+        ("criteria", "as packaged" if criteria_as_packaged(result.evidence) else "NOT the packaged ones"),
         ("pages", f"{result.rerender}: {result.rerender_reason}"),
         ("evidence", f"SHA-256 {result.evidence_sha256}"),
         ("audit verdict", "released by protocol" if assessment.get("released") is True else held),

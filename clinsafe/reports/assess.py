@@ -57,14 +57,7 @@ def system(
     found = derive_figures([CaseRecord.of(r) for r in results], criteria, baseline=baseline)
     return SystemRecord(
         role="baseline" if baseline else "under test",
-        identity=SystemIdentity(
-            name=identity.name,
-            revision=identity.revision,
-            files=dict(identity.files),
-            settings=dict(identity.settings),
-            fake=identity.fake,
-            trusted_code=identity.trusted_code,
-        ),
+        identity=SystemIdentity.of(identity),
         cases=[CaseRecord.of(r) for r in results],
         figures={key: figure_to_json(figure) for key, figure in found.items()},
     )

@@ -11,7 +11,7 @@ import hashlib
 import json
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
@@ -23,11 +23,16 @@ from clinsafe.checklist.hazards import Hazard
 from clinsafe.checklist.items import ItemsFile
 from clinsafe.content import Record
 from clinsafe.errors import ReportError
+from clinsafe.protocols import ModelIdentity
 from clinsafe.stats import NotMeasured
 
 SCHEMA_VERSION = 1
 FILE_NAME = "evidence.json"
 PAIR_NAMES = frozenset(f"{q}|{p}" for q, p in PAIRS)
+
+
+Similarity = Annotated[float, Field(ge=-1.000001, le=1.000001)]
+PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 
 
 class Criteria(Record):
@@ -48,7 +53,7 @@ class CaseRecord(Record):
     subtype: str
     stratum: Stratum
     factor: float | None = None
-    scores: dict[str, float] | None = None
+    scores: dict[str, Similarity] | None = None
     not_measured: str | None = None
 
     @classmethod
@@ -85,6 +90,18 @@ class SystemIdentity(Record):
     settings: dict[str, str]
     fake: bool
     trusted_code: bool
+
+    @classmethod
+    def of(cls, identity: ModelIdentity) -> SystemIdentity:
+        """As it is written; settings and hashes become text."""
+        return cls(
+            name=identity.name,
+            revision=identity.revision,
+            files={str(k): str(v) for k, v in identity.files.items()},
+            settings={str(k): str(v) for k, v in identity.settings.items()},
+            fake=identity.fake,
+            trusted_code=identity.trusted_code,
+        )
 
 
 class SystemRecord(Record):
@@ -136,7 +153,12 @@ class Evidence(Record):
                 raise ValueError(f"{name} must be an ISO 8601 time with its zone")
         if sum(system.role == "under test" for system in self.systems) != 1:
             raise ValueError("there must be exactly one system under test")
+        if not any(system.role == "baseline" for system in self.systems):
+            raise ValueError("there must be a baseline beside the system under test")
+        if datetime.fromisoformat(self.criteria_fixed) > datetime.fromisoformat(self.created):
+            raise ValueError("the criteria were fixed after the run")
         known = {h.id for h in self.criteria.hazards} & set(self.criteria.protocol.thresholds)
+        known &= {mode.hazard for mode in self.criteria.fmea.failure_modes}
         used = {case.hazard for system in self.systems for case in system.cases} | set(self.suite.counts)
         if not used <= known:
             raise ValueError(f"no criteria for hazard {', '.join(sorted(used - known))}")
@@ -165,6 +187,14 @@ def to_bytes(evidence: Evidence) -> bytes:
     return canonical(evidence.model_dump(mode="json"))
 
 
+def predicate(evidence: Evidence) -> dict[str, Any]:
+    """What the DSSE sidecar says about the record, in the words of in-toto's test-result predicate."""
+    return {
+        "result": "PASSED" if evidence.assessment.get("released") is True else "FAILED",
+        "configuration": [{"name": "criteria", "digest": {"sha256": evidence.criteria_sha256}}],
+    }
+
+
 def from_bytes(data: bytes, name: str = FILE_NAME) -> Evidence:
     """Read a record.
 
@@ -185,12 +215,16 @@ def from_bytes(data: bytes, name: str = FILE_NAME) -> Evidence:
             f"{name} has schema_version {version!r}; this version of clinsafe reads {SCHEMA_VERSION}"
         )
     try:
-        return Evidence.model_validate(plain)
+        evidence = Evidence.model_validate(plain)
+        to_bytes(evidence)
     except ValidationError as error:
         first = error.errors()[0]
         where = "".join(f"{step}." for step in first["loc"]).rstrip(".")
         message = str(first["msg"]).removeprefix("Value error, ")
         raise ReportError(f"{name}: {f'{where}: ' if where else ''}{message}") from error
+    except (ValueError, RecursionError) as error:  # nested deeper than a record ever is
+        raise ReportError(f"{name} cannot be written again: {str(error)[:80]}") from error
+    return evidence
 
 
 def load(path: Path) -> Evidence:

@@ -87,10 +87,11 @@ class View:
         return f"{threshold.cosine:.2f}{tenfold}"
 
 
-def html(evidence: Evidence, content: Content) -> str:
+def html(evidence: Evidence, content: Content, *, charts: bool = True) -> str:
     """The report as one self-contained HTML document.
 
     Args:
+        charts: False leaves the pictures out, for comparing words where nothing can draw.
         evidence: the record.
         content: where templates and fonts lie; the template's hash stands in ``evidence.content``.
     """
@@ -105,12 +106,12 @@ def html(evidence: Evidence, content: Content) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(proportion=proportion, number=number)
-    view = _view(evidence)
+    view = _view(evidence, charts)
     css = content.path(TEMPLATES[1]).read_text(encoding="utf-8")
     return str(environment.get_template(template.name).render(v=view, e=evidence, css=css, strata=STRATA))
 
 
-def _view(evidence: Evidence) -> View:
+def _view(evidence: Evidence, charts: bool) -> View:
     system = under_test(evidence)
     measured = {case.hazard for case in system.cases}
     hazards = [h for h in evidence.criteria.hazards if h.id in measured]
@@ -120,7 +121,9 @@ def _view(evidence: Evidence) -> View:
         system=system,
         baselines=[s for s in evidence.systems if s.role == "baseline"],
         hazards=hazards,
-        charts={h.id: similarity_svg(_distribution(h, system.cases, evidence)) for h in hazards},
+        charts={
+            h.id: similarity_svg(_distribution(h, system.cases, evidence)) if charts else "" for h in hazards
+        },
     )
 
 

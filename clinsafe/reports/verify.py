@@ -7,25 +7,28 @@ were signed. The last needs the same renderer; where that is not here, the answe
 
 from __future__ import annotations
 
+import base64
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
-from clinsafe.benchmarks.suite import FOLDER, load_card, load_suite
-from clinsafe.content import Content, sha256_file
-from clinsafe.errors import ClinsafeError, ReportError
-from clinsafe.reports import pdf
+from clinsafe.errors import ReportError
 from clinsafe.reports.assess import differences
+from clinsafe.reports.complete import criteria_as_packaged, incomplete, suite_compared
 from clinsafe.reports.dsse import DsseCheck, check
-from clinsafe.reports.evidence import CaseRecord, Evidence, criteria_hash, from_bytes, sha256, to_bytes
+from clinsafe.reports.evidence import (
+    PREDICATE,
+    Evidence,
+    from_bytes,
+    predicate,
+    sha256,
+)  # fmt: skip
 from clinsafe.reports.keys import default_folder
+from clinsafe.reports.pages import Rerender, compare_pages
 from clinsafe.reports.pdfcheck import PdfCheck, attachment, check_pdf
-from clinsafe.reports.render import FONTS, TEMPLATES, html
 
-Rerender: TypeAlias = Literal["IDENTICAL", "DIFFERENT", "NOT_COMPARABLE"]
 LARGEST_FILE = 300_000_000
 SIDECAR = "evidence.dsse.json"
 
@@ -66,8 +69,9 @@ class Verification:
             return f"INVALID: {self.problems[0]}{f' (and {more} more)' if more else ''}"
         key = "; DEVELOPMENT key: proves nothing about who signed" if self.signature.development else ""
         pages = "" if self.rerender == "IDENTICAL" else "; pages not compared"
+        own = "" if criteria_as_packaged(self.evidence) else "; judged by criteria of its own"
         suite = "" if suite_compared(self.evidence) else "; completeness not compared (another suite)"
-        return f"VALID: signed by {self.signature.signer}{key}{pages}{suite}"
+        return f"VALID: signed by {self.signature.signer}{key}{own}{pages}{suite}"
 
     def to_json(self) -> dict[str, Any]:
         """For ``--json``."""
@@ -79,6 +83,8 @@ class Verification:
             "development_key": self.signature.development,
             "evidence_sha256": self.evidence_sha256,
             "figures_derived": self.figures,
+            "criteria_as_packaged": criteria_as_packaged(self.evidence),
+            "suite_compared": suite_compared(self.evidence),
             "rerender": self.rerender,
             "rerender_reason": self.rerender_reason,
             "problems": list(self.problems),
@@ -101,18 +107,20 @@ def verify(path: Path, trust: Sequence[Path] = ()) -> Verification:
     if data[:1024].lstrip().startswith(b"{"):
         record, signature = data, _check_sidecar(path, data, certificates)
         evidence = from_bytes(record, path.name)
+        said = _predicate_faults(path, evidence)
         pages: tuple[Rerender, str] = ("NOT_COMPARABLE", "an evidence file has no pages")
     else:
         facts = check_pdf(data, certificates)
         record, signature = attachment(data), facts
         evidence = from_bytes(record)
-        pages = _rerender(evidence, record, facts.first_revision or data)
+        said = []
+        pages = compare_pages(evidence, record, facts.first_revision or data)
     return Verification(
         file=path,
         signature=signature,
         evidence=evidence,
         evidence_sha256=sha256(record),
-        incomplete=tuple(_incomplete(evidence, record)),
+        incomplete=(*incomplete(evidence, record), *said),
         figures=sum(len(s.figures) for s in evidence.systems) + len(evidence.assessment.get("gates", [])),
         faults=tuple(differences(evidence)),
         rerender=pages[0],
@@ -135,7 +143,7 @@ def trusted_certificates(paths: Sequence[Path]) -> list[bytes]:
                 x509.load_pem_x509_certificate if b"-----BEGIN" in data else x509.load_der_x509_certificate
             )
             found.append(loader(data).public_bytes(Encoding.DER))
-        except ValueError as error:
+        except (ValueError, x509.InvalidVersion) as error:
             raise ReportError(f"{path}: not a certificate in PEM or DER form") from error
     return found
 
@@ -148,85 +156,28 @@ def _check_sidecar(path: Path, record: bytes, certificates: Sequence[bytes]) -> 
         return DsseCheck(problems=(f"not signed: there is no {SIDECAR} beside the evidence",))
     try:
         envelope = json.loads(_read(sidecar))
-    except ValueError:
+    except (ValueError, RecursionError):
         envelope = {}
     trust = [x509.load_der_x509_certificate(c) for c in certificates]
     return check(envelope, {path.name: record}, trust)
 
 
-def _incomplete(evidence: Evidence, record: bytes) -> list[str]:
-    """What is missing from the record: its canonical form, criteria that hash, cases that are not there."""
-    faults = []
-    if to_bytes(evidence) != record:
-        faults.append("the record is not in canonical form: it was edited, or written by another program")
-    if criteria_hash(evidence.criteria) != evidence.criteria_sha256:
-        faults.append("the acceptance criteria are not the ones that were hashed before the run")
-    for system in evidence.systems:
-        ids = [case.id for case in system.cases]
-        if len(set(ids)) < len(ids):
-            faults.append(f"{system.identity.name}: a case is recorded twice")
-        if dict(Counter(case.hazard for case in system.cases)) != evidence.suite.counts:
-            faults.append(f"{system.identity.name}: the number of cases differs from the suite's")
-        faults += _missing_cases(evidence, system.cases, system.identity.name)
-    return faults
-
-
-def _missing_cases(evidence: Evidence, cases: Sequence[CaseRecord], name: str) -> list[str]:
-    """Compared with the installed suite; a record made with another one cannot be called complete."""
-    content = Content()
-    hazards = [h for h in evidence.suite.counts if h in load_card(content).counts]
-    files = [f"{FOLDER}/{hazard}.jsonl" for hazard in hazards]
-    same = all(sha256_file(content.path(f)) == evidence.content.get(f) for f in files)
-    if len(hazards) < len(evidence.suite.counts) or not same:
-        return []
-    expected = {case.id: case for case in load_suite(content, hazards=hazards)}
-    missing = sorted(set(expected) - {case.id for case in cases})
-    faults = (
-        [f"{name}: {len(missing)} case(s) of the suite are missing, first {missing[0]}"] if missing else []
-    )
-    for case in cases:
-        true = expected.get(case.id)
-        if true is not None and (case.hazard, case.subtype, case.stratum, case.factor) != (
-            true.hazard, true.subtype, true.stratum, true.factor,
-        ):  # fmt: skip
-            faults.append(f"{name}: case {case.id} is not described as in the suite")
-            break
-    return faults
-
-
-def suite_compared(evidence: Evidence) -> bool:
-    """Whether the installed suite is the very one of the record, so that no case can be missing unseen."""
-    content = Content()
-    files = [f"{FOLDER}/{hazard}.jsonl" for hazard in load_card(content).counts]
-    return set(evidence.suite.counts) <= set(load_card(content).counts) and all(
-        sha256_file(content.path(f)) == evidence.content.get(f)
-        for f in files
-        if Path(f).stem in evidence.suite.counts
-    )
-
-
-def _rerender(evidence: Evidence, record: bytes, first_revision: bytes) -> tuple[Rerender, str]:
-    here = pdf.renderer_versions()
-    changed = [n for n, v in here.items() if evidence.environment.get(n) != v]
-    if changed:
-        return "NOT_COMPARABLE", f"another version of {', '.join(changed)} is installed here"
-    content = Content()
-    other = [n for n in (*TEMPLATES, *FONTS) if evidence.content.get(n) != sha256_file(content.path(n))]
-    if other:
-        return "NOT_COMPARABLE", f"the report was made with another {', '.join(other)}"
+def _predicate_faults(path: Path, evidence: Evidence) -> list[str]:
+    """The sidecar must say about the record what the record says: other in-toto tools read only the sidecar."""
     try:
-        pages = pdf.render(html(evidence, content), record, evidence.created, content)
-    except ClinsafeError as error:
-        return "NOT_COMPARABLE", str(error)
-    except Exception as error:  # a record edited by hand may lack what the template needs
-        return "DIFFERENT", f"the record cannot be rendered ({type(error).__name__})"
-    if pages == first_revision:
-        return "IDENTICAL", "the pages are byte for byte what the evidence renders to"
-    return "DIFFERENT", "the pages differ from what the evidence renders to"
+        payload = json.loads(base64.b64decode(json.loads(_read(path.with_name(SIDECAR)))["payload"]))
+        said = payload["predicateType"], payload["predicate"]
+    except (ReportError, ValueError, KeyError, TypeError, RecursionError):
+        return []  # the signature check has said so
+    if said != (PREDICATE, predicate(evidence)):
+        return ["the sidecar's statement is not what the record says (its type, its result or its criteria)"]
+    return []
 
 
 def _read(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file():
+            raise ReportError(f"{path}: not a file")
         if path.stat().st_size > LARGEST_FILE:
             raise ReportError(f"{path}: larger than {LARGEST_FILE // 1_000_000} MB, not a clinsafe report")
         return path.read_bytes()

@@ -5,8 +5,6 @@ This is a composition root: nothing is decided here, and every step is one call.
 
 from __future__ import annotations
 
-import hashlib
-import platform
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,21 +14,25 @@ from typing import TYPE_CHECKING
 
 from clinsafe.adapters.encoders import load_encoder
 from clinsafe.adapters.lexical import TokenJaccard
-from clinsafe.adapters.offline import refuse_connections
+from clinsafe.adapters.offline import only_this_machine
 from clinsafe.benchmarks.scoring import score_with_encoder, score_with_scorer
-from clinsafe.benchmarks.suite import SENTENCES, Case, SuiteCard, by_hazard, load_card, load_suite
-from clinsafe.checklist.fmea import load_fmea
-from clinsafe.checklist.gates import load_protocol
-from clinsafe.checklist.hazards import load_hazards
-from clinsafe.checklist.items import load_items
+from clinsafe.benchmarks.suite import Case, load_card, load_suite
 from clinsafe.content import Content
-from clinsafe.errors import ClinsafeError, MissingDependency, RenderError, UsageError
+from clinsafe.errors import ClinsafeError, MissingDependency, RenderError
 from clinsafe.protocols import Encoder
 from clinsafe.reports import pdf
 from clinsafe.reports.assess import Assessment, assess, system
-from clinsafe.reports.evidence import Criteria, Evidence, SuiteRecord, criteria_hash, to_bytes
+from clinsafe.reports.evidence import (
+    PREDICATE,
+    Criteria,
+    Evidence,
+    criteria_hash,
+    predicate,
+    to_bytes,
+)  # fmt: skip
 from clinsafe.reports.render import FONTS, TEMPLATES, html
 from clinsafe.version import VERSION
+from clinsafe.workflows.prepare import environment, fingerprint, fix_criteria, refuse_unfit, suite_record
 from clinsafe.workflows.runs import RunFolder, open_run
 
 if TYPE_CHECKING:
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
 Stage = Callable[[str, int, int], None]
 """Called with (what is being done, steps done, steps in all)."""
 
-PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 LIMITS = (
     "Bounds hold for this tier's sampling frame, not for your hospital's queries.",
     "Suite and tool share authors.",
@@ -87,7 +88,7 @@ class Interrupted(ClinsafeError):
 
 
 def run_audit(
-    model: str | Encoder,
+    model: str | Path | Encoder,
     *,
     protocol: str | None = None,
     hazards: Sequence[str] | None = None,
@@ -121,48 +122,51 @@ def run_audit(
         ClinsafeError: one line on what is wrong and what would be valid.
     """
     tell = stage or (lambda *_: None)
-    if offline:
-        refuse_connections()
-    content = Content(overlay)
-    cases = load_suite(content, hazards=hazards)
-    criteria = _criteria(content, protocol, cases)
-    tell("Loading the model", 0, 0)
-    encoder = (
-        load_encoder(
-            model,
-            revision=revision,
-            device=device,
-            batch_size=batch_size,
-            offline=offline,
-            trust_remote_code=trust_remote_code,
+    model = str(model) if isinstance(model, Path) else model
+    with only_this_machine(offline):
+        content = Content(overlay)
+        cases = load_suite(content, hazards=hazards)
+        criteria = fix_criteria(content, protocol, cases)
+        tell("Loading the model", 0, 0)
+        encoder = (
+            load_encoder(
+                model,
+                revision=revision,
+                device=device,
+                batch_size=batch_size,
+                offline=offline,
+                trust_remote_code=trust_remote_code,
+            )
+            if isinstance(model, str)
+            else model
         )
-        if isinstance(model, str)
-        else model
-    )
-    if not isinstance(encoder, Encoder):
-        raise UsageError(
-            f"{type(encoder).__name__} is no encoder: it needs `encode(texts)` and `identity` (a ModelIdentity)"
+        refuse_unfit(encoder, operator=operator, declared_use=declared_use, declared_class=declared_class)
+        now = datetime.now(UTC)
+        named = isinstance(
+            model, str
+        )  # an object's code may have changed: its vectors are never taken up again
+        run = open_run(
+            out,
+            model=encoder.identity.name,
+            fingerprint=fingerprint(encoder, criteria, cases) if named else uuid.uuid4().hex,
+            force=force,
+            now=now,
         )
-    now = datetime.now(UTC)
-    named = isinstance(model, str)  # an object's code may have changed: its vectors are never taken up again
-    run = open_run(
-        out,
-        model=encoder.identity.name,
-        fingerprint=_fingerprint(encoder, criteria, cases) if named else uuid.uuid4().hex,
-        force=force,
-        now=now,
-    )
-    try:
-        return _measure_and_write(
-            encoder, cases, criteria, content, run, key, tell,
-            declared=(operator, declared_use, declared_class),
-            options={"offline": str(offline).lower()},
-        )  # fmt: skip
-    except KeyboardInterrupt:
-        again = "run the same command again to continue" if named else "an encoder object starts anew next time"
-        raise Interrupted(f"stopped; what was computed is kept in {run.path}, {again}") from None
-    finally:
-        run.close()
+        try:
+            return _measure_and_write(
+                encoder, cases, criteria, content, run, key, tell,
+                declared=(operator, declared_use, declared_class),
+                options={"offline": str(offline).lower()},
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            again = (
+                "run the same command again to continue"
+                if named
+                else "an encoder object starts anew next time"
+            )
+            raise Interrupted(f"stopped; what was computed is kept in {run.path}, {again}") from None
+        finally:
+            run.close()
 
 
 def _measure_and_write(
@@ -197,10 +201,10 @@ def _measure_and_write(
         declared_class=declared_class,
         options=options,
         content=dict(sorted(content.hashes.items())),
-        suite=_suite_record(load_card(content), cases),
+        suite=suite_record(load_card(content), cases),
         criteria=criteria,
         criteria_sha256=criteria_hash(criteria),
-        environment=_environment(),
+        environment=environment(),
         systems=[subject, baseline],
         assessment=assessment.to_json(),
         limits=list(LIMITS),
@@ -245,61 +249,6 @@ def _sign(
     from clinsafe.reports.dsse import attest
     from clinsafe.reports.sign import sign_pdf
 
-    predicate = {
-        "result": "PASSED" if evidence.assessment["released"] else "FAILED",
-        "configuration": [{"name": "criteria", "digest": {"sha256": evidence.criteria_sha256}}],
-    }
-    envelope = attest({"evidence.json": record}, key, predicate_type=PREDICATE, predicate=predicate)
+    envelope = attest({"evidence.json": record}, key, predicate_type=PREDICATE, predicate=predicate(evidence))
     run.write("evidence.dsse.json", json.dumps(envelope, indent=1))
     return None if document is None else sign_pdf(document, key, meaning="author")
-
-
-def _criteria(content: Content, protocol: str | None, cases: Sequence[Case]) -> Criteria:
-    present = by_hazard(cases)
-    hazards = [h for h in load_hazards(content) if h.id in present]
-    name, chosen = load_protocol(content, protocol, [h.id for h in hazards])
-    fmea = load_fmea(content)
-    if unrated := {h.id for h in hazards} - {mode.hazard for mode in fmea.failure_modes}:
-        path = content.path("checklist/fmea.yaml")
-        raise UsageError(f"{path}: no failure mode rates the severity of {', '.join(sorted(unrated))}")
-    return Criteria(
-        protocol_name=name,
-        protocol=chosen,
-        hazards=hazards,
-        fmea=fmea,
-        items=load_items(content),
-    )
-
-
-def _suite_record(card: SuiteCard, cases: Sequence[Case]) -> SuiteRecord:
-    return SuiteRecord(
-        title=card.title,
-        version=card.suite_version,
-        tier="written",
-        counts={hazard: len(group) for hazard, group in by_hazard(cases).items()},
-        authorship=card.authorship,
-        second_reader=card.second_reader,
-        clinician_review=card.clinician_review,
-        not_covered=card.not_covered,
-    )
-
-
-def _fingerprint(encoder: Encoder, criteria: Criteria, cases: Sequence[Case]) -> str:
-    identity = encoder.identity
-    parts = [criteria_hash(criteria), identity.name, identity.revision, repr(sorted(identity.files.items())),
-             repr(sorted(identity.settings.items())), VERSION]  # fmt: skip
-    parts += [f"{case.id}\0{getattr(case, name)}" for case in cases for name in SENTENCES]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _environment() -> dict[str, str]:
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
-    for name in ("numpy", "scipy", "torch", "transformers", "tokenizers", "sentence-transformers", "pydantic",
-                 "rapidfuzz", "rfc8785", "pyhanko", "cryptography"):  # fmt: skip
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found | pdf.renderer_versions()

@@ -120,6 +120,17 @@ def test_the_same_folder_again_is_refused_and_forced(audited):
     assert (home / "run" / "report.pdf").read_bytes() == before
 
 
+def test_a_strangers_record_cannot_drive_the_terminal(audited, tmp_path):
+    home, environment, _, _ = audited
+    plain = json.loads((home / "run" / "evidence.json").read_text())
+    plain["assessment"]["held"] = ["\x1b[2J\x1b[HVALID: signed by Hospital\nline two"]
+    (tmp_path / "evidence.json").write_text(json.dumps(plain))
+    done = run("report", "verify", tmp_path / "evidence.json", cwd=home, **environment)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stdout + done.stderr
+    assert not any(line.startswith("VALID") for line in done.stdout.splitlines())
+
+
 def test_the_pdf_can_be_made_again_from_the_evidence(audited):
     home, environment, _, _ = audited
     done = run("report", "render", "run/evidence.json", "--out", "again.pdf", cwd=home, **environment)
@@ -149,6 +160,10 @@ def test_another_wrong_passphrase_stops_before_anything_is_computed(audited):
         (("audit", "-m", "fake:words", "--content", "nowhere"), "not a directory"),
         (("audit", "-m", "fake:words", "--key", "nowhere.p12"), "nowhere.p12"),
         (("audit", "-m", "fake:words", "--out", "/proc/nothing/run"), "/proc/nothing"),
+        (("audit", "-m", ""), "minilm"),
+        (("audit", "-m", "fake:words", "--json", "nowhere/x.json"), "its folder is not there"),
+        (("audit", "-m", "fake:words", "--operator", "\udcff"), "operator"),
+        (("report", "verify", "/dev/null"), "not a file"),
         (("suite", "show", "neg-999"), "neg-001"),
         (("suite", "list", "--split", "train"), "dev, test"),
         (("report", "verify", "nowhere.pdf"), "cannot be read"),

@@ -118,14 +118,7 @@ def case_left_out_and_everything_derived_again(signed):
     plain = json.loads(to_bytes(signed.evidence))
     for s in plain["systems"]:
         s["cases"] = s["cases"][1:]
-    short = from_bytes(canonical(plain))
-    systems = [
-        system(_identity(s), [c.result() for c in s.cases], short.criteria, baseline=s.role == "baseline")
-        for s in short.systems
-    ]
-    again = short.model_copy(update={"systems": systems})
-    again = again.model_copy(update={"assessment": assess(under_test(again), again.criteria).to_json()})
-    return render_signed(signed, again)
+    return render_signed(signed, rederived(from_bytes(canonical(plain))))
 
 
 def criteria_loosened_afterwards(signed):
@@ -136,6 +129,28 @@ def criteria_loosened_afterwards(signed):
     loose = edited(signed, change)
     again = loose.model_copy(update={"assessment": assess(under_test(loose), loose.criteria).to_json()})
     return render_signed(signed, again)
+
+
+def pages_faked_behind_another_renderer(signed):
+    """The signer claims another renderer, so that the pages cannot be compared byte by byte."""
+    evidence = edited(signed, lambda e: e["environment"].update(pango="9.9"))
+    return render_signed(signed, evidence, page="<p>All six hazards PASS. RELEASED.</p>")
+
+
+def criteria_fixed_after_the_run(signed):
+    plain = json.loads(to_bytes(signed.evidence))
+    plain["criteria_fixed"] = "2099-01-01T00:00:00+00:00"
+    return render_signed(signed, signed.evidence, record=canonical(plain))
+
+
+def rederived(evidence):
+    """Every figure and verdict derived again, as a careful forger would."""
+    systems = [
+        system(_identity(s), [c.result() for c in s.cases], evidence.criteria, baseline=s.role == "baseline")
+        for s in evidence.systems
+    ]
+    again = evidence.model_copy(update={"systems": systems})
+    return again.model_copy(update={"assessment": assess(under_test(again), again.criteria).to_json()})
 
 
 def _identity(record):
@@ -158,6 +173,8 @@ ATTACKS: list[tuple[Callable[[Signed], bytes], bool, str]] = [
     (case_left_out, False, "number of cases"),
     (case_left_out_and_everything_derived_again, False, "number of cases"),
     (criteria_loosened_afterwards, False, "criteria"),
+    (pages_faked_behind_another_renderer, False, "pages are not what the evidence renders to"),
+    (criteria_fixed_after_the_run, False, "fixed after the run"),
 ]
 
 
@@ -226,12 +243,45 @@ def test_the_good_verdict_says_that_the_key_is_for_development(verdicts):
     assert result.to_json()["valid"] is True
 
 
+def test_a_record_of_another_suite_is_said_not_to_be_compared(verdicts):
+    """The fixture audits a small overlay suite, whose files are not the installed ones."""
+    assert "completeness not compared" in verdicts["untouched"].verdict
+    assert verdicts["untouched"].to_json()["suite_compared"] is False
+
+
+def test_the_sidecar_must_say_what_the_record_says(signed, tmp_path):
+    from clinsafe.reports.dsse import attest
+    from clinsafe.reports.evidence import PREDICATE, predicate
+
+    record = to_bytes(signed.evidence)
+    (tmp_path / "evidence.json").write_bytes(record)
+    good = predicate(signed.evidence)
+    for type_, said, valid in (
+        (PREDICATE, good, True),
+        (PREDICATE, good | {"result": "PASSED"}, False),
+        ("https://example.com/received/v1", good, False),
+    ):
+        envelope = attest({"evidence.json": record}, signed.key, predicate_type=type_, predicate=said)
+        (tmp_path / "evidence.dsse.json").write_text(json.dumps(envelope))
+        result = verify(tmp_path / "evidence.json", [signed.trust])
+        assert result.valid is valid, result.problems
+        assert valid or "sidecar's statement" in result.problems[0]
+
+
+@pytest.mark.parametrize("sidecar", ["", "[" * 100_000, "null", "{}", '{"payload": 7}'])
+def test_a_broken_sidecar_is_invalid_never_a_traceback(signed, tmp_path, sidecar):
+    (tmp_path / "evidence.json").write_bytes(to_bytes(signed.evidence))
+    (tmp_path / "evidence.dsse.json").write_text(sidecar)
+    assert not verify(tmp_path / "evidence.json", [signed.trust]).valid
+
+
 def test_another_renderer_version_is_not_comparable_and_not_a_pass_of_the_pages(files, signed, monkeypatch):
     monkeypatch.setattr(pdf, "renderer_versions", lambda: {"weasyprint": "1.0"})
     result = verify(files["untouched"], [signed.trust])
     assert result.rerender == "NOT_COMPARABLE"
     assert "pages not compared" in result.verdict
     assert "weasyprint" in result.rerender_reason
+    assert "every printed cell was found" in result.rerender_reason
 
 
 @pytest.mark.parametrize(
@@ -258,3 +308,17 @@ def test_a_file_that_is_far_too_large_is_not_read(tmp_path, signed):
         stream.truncate(500_000_000)
     with pytest.raises(ReportError, match="larger than"):
         verify(path, [signed.trust])
+
+
+def test_a_case_described_otherwise_than_in_the_suite_is_found(tmp_path, monkeypatch):
+    """On the installed suite: stratum and factor steer what is printed, so they may not be rewritten."""
+    from clinsafe.reports.complete import incomplete
+    from clinsafe.workflows.audit import run_audit
+
+    monkeypatch.setattr(pdf, "render", lambda *_: b"%PDF")
+    evidence = run_audit("fake:words", out=tmp_path / "run", hazards=["numerical"]).evidence
+    assert incomplete(evidence, to_bytes(evidence)) == []
+    plain = json.loads(to_bytes(evidence))
+    plain["systems"][0]["cases"][5]["factor"] = 1
+    changed = from_bytes(canonical(plain))
+    assert "is not described as in the suite" in incomplete(changed, to_bytes(changed))[0]

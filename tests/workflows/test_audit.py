@@ -196,7 +196,7 @@ def test_minilm_on_the_written_suite(minilm, tmp_path):
 
 def test_what_is_no_encoder_is_said_before_anything_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    for thing in (object(), lambda texts: texts, 7):
+    for thing in (object(), lambda texts: texts, 7, FakeEncoder):
         with pytest.raises(UsageError, match="needs `encode"):
             run_audit(thing)
     assert not (tmp_path / "runs").exists()
@@ -233,3 +233,60 @@ def test_an_edited_checklist_with_a_fault_is_one_line(overlay, tmp_path, name, c
         run_audit("fake:words", out=tmp_path / "run", overlay=overlay(name, change))
     assert name.rpartition("/")[2] in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "identity",
+    [None, "name", {"name": "x"}, ModelIdentity(None), ModelIdentity("x", revision=None),
+     ModelIdentity("x", settings=["a"]), ModelIdentity("\ud800")],
+)  # fmt: skip
+def test_an_unfit_identity_is_refused_before_the_first_text(identity, tmp_path):
+    encoder = FakeEncoder("words")
+    encoder.identity = identity
+    encoder.encode = None  # must not be reached
+    with pytest.raises(UsageError, match="identity"):
+        run_audit(encoder, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_numbers_in_settings_become_text(small_suite, tmp_path):
+    encoder = FakeEncoder("words")
+    encoder.identity = ModelIdentity("mine", settings={"dimension": 64}, fake=True)
+    result = run_audit(encoder, out=tmp_path / "run", overlay=str(small_suite))
+    assert result.evidence.systems[0].identity.settings == {"dimension": "64"}
+
+
+@pytest.mark.parametrize("operator", [None, "\udcff"])
+def test_words_that_cannot_be_written_are_refused_at_once(operator, tmp_path):
+    with pytest.raises(UsageError, match="operator"):
+        run_audit("fake:words", out=tmp_path / "run", operator=operator)
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_encoder_that_never_works_is_an_error_not_an_audit(tmp_path):
+    class Broken(FakeEncoder):
+        def encode(self, texts, /):
+            raise RuntimeError("no device")
+
+    with pytest.raises(ClinsafeError, match=r"RuntimeError.* does not work"):
+        run_audit(Broken("words"), out=tmp_path / "run")
+
+
+def test_complex_vectors_are_not_measured(small_suite, tmp_path):
+    class Complex(FakeEncoder):
+        def encode(self, texts, /):
+            return super().encode(texts) * 1j
+
+    result = run_audit(Complex("words"), out=tmp_path / "run", overlay=small_suite)
+    assert {g.decision for g in result.assessment.gates} == {"INCONCLUSIVE"}
+
+
+def test_offline_holds_for_the_call_and_no_longer(small_suite, tmp_path):
+    import socket
+
+    from clinsafe.adapters import offline
+
+    run_audit("fake:words", out=tmp_path / "run", overlay=small_suite, offline=True)
+    assert offline._state["active"] is False
+    with offline.only_this_machine(True), pytest.raises(ClinsafeError):
+        socket.gethostbyaddr("192.0.2.1")

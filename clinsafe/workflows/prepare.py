@@ -1,0 +1,103 @@
+"""What an audit fixes before it measures: criteria, identity, environment. Whatever is wrong is said here."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Sequence
+
+from clinsafe.benchmarks.suite import SENTENCES, Case, SuiteCard, by_hazard
+from clinsafe.checklist.fmea import load_fmea
+from clinsafe.checklist.gates import load_protocol
+from clinsafe.checklist.hazards import load_hazards
+from clinsafe.checklist.items import load_items
+from clinsafe.content import Content
+from clinsafe.errors import UsageError
+from clinsafe.protocols import Encoder
+from clinsafe.reports import pdf
+from clinsafe.reports.evidence import Criteria, SuiteRecord, SystemIdentity, canonical, criteria_hash
+from clinsafe.version import VERSION
+
+
+def refuse_unfit(encoder: object, **words: str) -> None:
+    """Everything that would only fail when the record is written is refused before the first text is encoded."""
+    if isinstance(encoder, type) or not isinstance(encoder, Encoder):
+        raise UsageError(
+            f"{encoder!r:.80} is no encoder: it needs `encode(texts)` and `identity` (a ModelIdentity)"
+        )
+    try:
+        record = SystemIdentity.of(encoder.identity)
+        canonical(record.model_dump(mode="json"))
+    except (AttributeError, TypeError, ValueError) as error:
+        first = str(error).splitlines()[-1]
+        raise UsageError(
+            f"the encoder's identity is no ModelIdentity of plain text: {first[:120]}"
+        ) from error
+    for name, text in words.items():
+        try:
+            text.encode()
+        except (AttributeError, UnicodeEncodeError) as error:
+            raise UsageError(f"{name} must be text in UTF-8, got {text!r:.60}") from error
+
+
+def fix_criteria(content: Content, protocol: str | None, cases: Sequence[Case]) -> Criteria:
+    """Everything that will decide about these cases; raises UsageError where a hazard is not provided for."""
+    present = by_hazard(cases)
+    hazards = [h for h in load_hazards(content) if h.id in present]
+    if undeclared := set(present) - {h.id for h in hazards}:
+        path = content.path("checklist/hazards.yaml")
+        raise UsageError(f"{path}: hazard {', '.join(sorted(undeclared))} of the suite is not declared")
+    name, chosen = load_protocol(content, protocol, [h.id for h in hazards])
+    fmea = load_fmea(content)
+    if unrated := {h.id for h in hazards} - {mode.hazard for mode in fmea.failure_modes}:
+        path = content.path("checklist/fmea.yaml")
+        raise UsageError(f"{path}: no failure mode rates the severity of {', '.join(sorted(unrated))}")
+    criteria = Criteria(
+        protocol_name=name,
+        protocol=chosen,
+        hazards=hazards,
+        fmea=fmea,
+        items=load_items(content),
+    )
+    try:
+        criteria_hash(criteria)
+    except ValueError as error:  # an integer beyond 2**53, a lone surrogate
+        raise UsageError(f"the checklist holds a value that cannot be recorded: {str(error)[:80]}") from error
+    return criteria
+
+
+def suite_record(card: SuiteCard, cases: Sequence[Case]) -> SuiteRecord:
+    """What is known about the cases."""
+    return SuiteRecord(
+        title=card.title,
+        version=card.suite_version,
+        tier="written",
+        counts={hazard: len(group) for hazard, group in by_hazard(cases).items()},
+        authorship=card.authorship,
+        second_reader=card.second_reader,
+        clinician_review=card.clinician_review,
+        not_covered=card.not_covered,
+    )
+
+
+def fingerprint(encoder: Encoder, criteria: Criteria, cases: Sequence[Case]) -> str:
+    """Equal for runs that may share vectors: the same model, criteria, sentences and version."""
+    identity = encoder.identity
+    parts = [criteria_hash(criteria), identity.name, identity.revision, repr(sorted(identity.files.items())),
+             repr(sorted(identity.settings.items())), VERSION]  # fmt: skip
+    parts += [f"{case.id}\0{getattr(case, name)}" for case in cases for name in SENTENCES]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+
+def environment() -> dict[str, str]:
+    """Versions of everything that shapes figures or pages: the SOUP list."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
+    for name in ("numpy", "scipy", "torch", "transformers", "tokenizers", "sentence-transformers", "pydantic",
+                 "rapidfuzz", "rfc8785", "pyhanko", "cryptography"):  # fmt: skip
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found | pdf.renderer_versions()
