@@ -47,5 +47,5 @@ def _compare_words(
         return "DIFFERENT", f"the pages do not say what the evidence says, for example {missing[0][:60]!r}"
     return (
         "NOT_COMPARABLE",
-        f"another version of {changed} is installed here; every printed cell was found in the pages",
+        f"another version of {changed} is installed here; every printed cell was found in the pages, in order",
     )

@@ -8,6 +8,9 @@ from html import unescape
 from clinsafe.errors import MissingDependency
 
 
+NOT_IN_THE_FLOW = r"<head>.*?</head>|<svg .*?</svg>|<div class=.watermark.*?</div>"
+
+
 def missing_words(page: str, document: bytes) -> list[str]:
     """Texts of the HTML that the PDF does not hold, in order; letters and digits only, wherever lines break.
 
@@ -16,24 +19,38 @@ def missing_words(page: str, document: bytes) -> list[str]:
         document: the PDF made from it.
     """
     shown = _squeeze(_pdf_text(document))
-    body = re.sub(r"<head>.*?</head>|<svg .*?</svg>", " ", page, flags=re.DOTALL)
+    body = re.sub(NOT_IN_THE_FLOW, " ", page, flags=re.DOTALL)
     texts = [unescape(t).strip() for t in re.findall(r">([^<>]+)<", body)]
-    return [text for text in texts if _squeeze(text) and not _found(text, shown)]
+    missing, place = [], 0
+    for text in texts:
+        after = _after(text, shown, place)
+        if after is None:
+            missing.append(text)
+        else:
+            place = after
+    return missing
 
 
-def _found(text: str, shown: str) -> bool:
-    """Whole, or in its sentences: a page may end inside a long paragraph, and its foot then stands between."""
-    if _squeeze(text) in shown:
-        return True
-    words = [w for w in map(_squeeze, text.split()) if w]
-    return len(words) > LONG and all(w in shown for w in words)
+def _after(text: str, shown: str, place: int) -> int | None:
+    """Where `text` ends in `shown`, looked for from `place` on: cells that changed places are not found."""
+    whole = _squeeze(text)
+    found = shown.find(whole, place)
+    if found >= 0:
+        return found + len(whole)
+    # a page may end inside a paragraph, and its foot then stands between two of its words
+    for word in filter(None, map(_squeeze, text.split())):
+        found = shown.find(word, place)
+        if found < 0 or len(text.split()) <= LONG:
+            return None
+        place = found + len(word)
+    return place
 
 
-LONG = 12
+LONG = 12  # words; no cell with a figure in it is longer
 
 
 def _squeeze(text: str) -> str:
-    return re.sub(r"\W+", "", text)
+    return re.sub(r"\W+", "", text).casefold()  # the style sheet writes some words in capitals
 
 
 def _pdf_text(document: bytes) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 
 import pytest
 
@@ -15,7 +14,7 @@ from clinsafe.reports.charts import Distribution, alternative, similarity_svg
 from clinsafe.reports.evidence import to_bytes
 from clinsafe.reports.pdfcheck import attachment
 from clinsafe.reports.render import html
-from clinsafe.stats import NotMeasured
+from clinsafe.reports.words import missing_words
 
 
 @pytest.fixture(scope="module")
@@ -34,17 +33,19 @@ def squeeze(text: str) -> str:
     return re.sub(r"\W+", "", text)
 
 
-def test_html_and_pdf_say_the_same_words(finished, document):
+def test_html_and_pdf_say_the_same_words_in_the_same_order(finished, document):
     page = finished.html.read_text(encoding="utf-8")
-    body = re.sub(r"<style>.*?</style>|<svg .*?</svg>|<head>.*?</head>", " ", page, flags=re.DOTALL)
-    import html as entities
+    assert missing_words(page, document) == []
 
-    in_pdf = squeeze(text_of(document))
-    cells = re.findall(r">([^<>]+)<", body)
-    wanted = [squeeze(entities.unescape(c)) for c in cells if squeeze(c)]
-    missing = [c for c in wanted if c not in in_pdf]
-    # long cells may be broken by a page header between two lines; nearly all must be found whole
-    assert len(missing) <= len(wanted) * 0.01, missing[:10]
+
+def test_a_changed_or_exchanged_cell_is_missed(finished, document):
+    """A word check that always finds everything would pass the test above."""
+    page = finished.html.read_text(encoding="utf-8")
+    cells = re.findall(r"<td>(\d/3 = [^<]+)</td>", page)
+    first, other = cells[0], next(c for c in cells if c != cells[0])
+    assert missing_words(page.replace(first, "0/3 = 0.00 [0.00, 0.71] x", 1), document)
+    swapped = page.replace(first, "@@", 1).replace(other, first, 1).replace("@@", other, 1)
+    assert missing_words(swapped, document)
 
 
 def test_the_verdict_is_on_the_first_page_with_its_intervals(document):
@@ -186,12 +187,4 @@ def test_unmeasured_figures_are_printed_as_such_never_as_zero_or_a_pass(small_su
     assert summary.count("not measured") == 18
     assert "0/" not in summary
     assert "✓" not in summary
-    assert isinstance(NotMeasured("x"), NotMeasured)
     assert result.pdf is not None
-
-
-def test_the_renderer_runs_as_a_module_of_its_own():
-    done = subprocess.run(
-        [sys.executable, "-m", "clinsafe.reports.pdf", "/nonexistent"], capture_output=True, check=False
-    )
-    assert done.returncode != 0
