@@ -142,13 +142,13 @@ def run_audit(
         )
         refuse_unfit(encoder, operator=operator, declared_use=declared_use, declared_class=declared_class)
         now = datetime.now(UTC)
-        named = isinstance(
-            model, str
-        )  # an object's code may have changed: its vectors are never taken up again
+        # Without hashed files nothing says that the code behind a name is still the same: vectors of such an encoder
+        # are never taken up again.
+        resumable = isinstance(model, str) and bool(encoder.identity.files or encoder.identity.fake)
         run = open_run(
             out,
             model=encoder.identity.name,
-            fingerprint=fingerprint(encoder, criteria, cases) if named else uuid.uuid4().hex,
+            fingerprint=fingerprint(encoder, criteria, cases) if resumable else uuid.uuid4().hex,
             force=force,
             now=now,
         )
@@ -161,8 +161,8 @@ def run_audit(
         except KeyboardInterrupt:
             again = (
                 "run the same command again to continue"
-                if named
-                else "an encoder object starts anew next time"
+                if resumable
+                else "but an encoder without hashed files starts anew next time"
             )
             raise Interrupted(f"stopped; what was computed is kept in {run.path}, {again}") from None
         finally:

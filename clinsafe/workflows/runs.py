@@ -116,9 +116,11 @@ def _claim(folder: Path) -> IO[bytes] | None:
         return lock
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         lock.close()
         return None
+    except OSError:
+        pass  # a file system without locks
     return lock
 
 

@@ -133,6 +133,17 @@ def test_vectors_of_an_object_are_never_taken_up_by_another_object(suite, tmp_pa
     assert run_audit(other).evidence.systems[0].cases == fresh.evidence.systems[0].cases
 
 
+def test_a_named_plugin_without_hashed_files_starts_anew_too(suite, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    encoder = real(Stops("words"))
+    monkeypatch.setattr(workflow, "load_encoder", lambda *_, **__: encoder)
+    with pytest.raises(Interrupted, match="starts anew"):
+        run_audit("my-plugin:model")
+    encoder.stop, encoder.chunks = False, 0
+    run_audit("my-plugin:model")
+    assert encoder.chunks == 20
+
+
 def test_a_part_of_the_suite_is_never_a_release(suite, tmp_path):
     result = run_audit(real(oracle(suite, good=True)), hazards=["negation"], out=tmp_path / "run")
     assert result.held == []
