@@ -7,7 +7,6 @@ from html import unescape
 
 from clinsafe.errors import MissingDependency
 
-
 NOT_IN_THE_FLOW = r"<head>.*?</head>|<svg .*?</svg>|<div class=.watermark.*?</div>"
 
 
