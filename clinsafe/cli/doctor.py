@@ -47,8 +47,8 @@ def _checks() -> Iterator[Check]:
         "packaged or checkout",
         "reinstall clinsafe",
     )
-    for module in ("sentence_transformers", "torch", "rapidfuzz", "matplotlib", "weasyprint", "pyhanko",
-                   "cryptography", "pypdfium2"):  # fmt: skip
+    for module in ("sentence_transformers", "torch", "onnxruntime", "tokenizers", "onnx", "httpx2", "tenacity", "bm25s",
+                   "rapidfuzz", "matplotlib", "weasyprint", "pyhanko", "cryptography", "pypdfium2"):  # fmt: skip
         found = importlib.util.find_spec(module) is not None
         yield Check(
             module.replace("_", "-"), found, "installed" if found else "", "pip install 'clinsafe[audit]'"
@@ -68,7 +68,7 @@ def _model_and_key() -> Iterator[Check]:
 
     for name, alias in ALIASES.items():
         folder = packaged(alias)
-        detail = "packaged weights" if folder else f"will come from the model hub ({alias.hub_id})"
+        detail = "packaged weights" if folder else alias.elsewhere
         yield Check(f"model {name}", folder is not None, detail, needed=False)
     key = default_folder() / "development.p12"
     yield Check(

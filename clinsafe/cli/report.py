@@ -87,13 +87,16 @@ def verify(
         stage("Deriving and rendering", 0, 0)
         result = run(file, trust or ())
     console = stdout()
-    assessment = result.evidence.assessment
     complete = (
         "all cases and criteria are there"
         if suite_compared(result.evidence)
         else "NOT COMPARED: the record was made with another suite than the installed one"
     )
-    held = "held: " + (", ".join(map(str, assessment.get("held", []))) or "the model is a fake")
+    held = "; ".join(
+        f"{system.label} held: {', '.join(map(str, said.get('held', []))) or 'a fake, or failed by the script'}"
+        for system, said in zip(result.evidence.subjects, result.evidence.assessments, strict=True)
+        if said.get("released") is not True
+    )
     lines = [
         ("signature", "good" if not result.signature.problems else "; ".join(result.signature.problems)),
         ("completeness", "; ".join(result.incomplete) or complete),
@@ -104,7 +107,7 @@ def verify(
         ("criteria", "as packaged" if criteria_as_packaged(result.evidence) else "NOT the packaged ones"),
         ("pages", f"{result.rerender}: {result.rerender_reason}"),
         ("evidence", f"SHA-256 {result.evidence_sha256}"),
-        ("audit verdict", "released by protocol" if assessment.get("released") is True else held),
+        ("audit verdict", "released by protocol" if result.evidence.released else held),
     ]
     for label, text in lines:
         console.print(f"{label:<14}{printable(text)}", markup=False, soft_wrap=True)
@@ -129,7 +132,7 @@ def render(
     from clinsafe.content import Content
     from clinsafe.errors import OutputExists, ReportError
     from clinsafe.reports import pdf
-    from clinsafe.reports.assess import differences
+    from clinsafe.reports.differences import differences
     from clinsafe.reports.evidence import load, to_bytes
     from clinsafe.reports.render import html
 

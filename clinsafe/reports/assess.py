@@ -6,28 +6,33 @@ compares. Nothing that is printed comes from anywhere else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from clinsafe.benchmarks import across
+from clinsafe.benchmarks.measure import Limits
 from clinsafe.benchmarks.measure import figures as measure
-from clinsafe.benchmarks.measure import inverted
+from clinsafe.benchmarks.outcomes import TOLERANCE, inverted
 from clinsafe.benchmarks.scoring import CaseResult
-from clinsafe.checklist import fmea, gates, items
+from clinsafe.checklist import fmea, gates, items, script, ten
+from clinsafe.checklist.answers import Answers
 from clinsafe.protocols import ModelIdentity
-from clinsafe.reports.evidence import CaseRecord, Criteria, Evidence, SystemIdentity, SystemRecord
+from clinsafe.reports.evidence import CaseRecord, Criteria, SystemIdentity, SystemRecord
 from clinsafe.stats import Figure, NotMeasured, figure_from_json, figure_to_json
 
-CLOSE = 1e-9
+RANKS_ONLY = ("lexical", "hybrid")
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """Verdicts on the system under test, as facts; `held` and `released` follow from them."""
+    """Verdicts on one system under test, as facts; `held` and `released` follow from them."""
 
+    label: str
     gates: list[gates.GateResult]
     fmea: list[fmea.FmeaRow]
     items: list[items.ItemAnswer]
+    script: script.ScriptVerdict | None
     anomalies: dict[str, list[str]]
     not_measured: dict[str, list[str]]
     fake: bool
@@ -40,38 +45,85 @@ class Assessment:
 
     @property
     def released(self) -> bool:
-        """All gates of all six hazards pass, and the model is a real one."""
-        return not self.held and not self.fake and not self.left_out
+        """All gates of all six hazards pass, the model is a real one, and the script, if asked for, passes it too."""
+        agreed = self.script is None or self.script.passed
+        return not self.held and not self.fake and not self.left_out and agreed
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for the evidence, the derived verdicts included."""
         plain = asdict(self)
         plain["fmea"] = [asdict(row) | {"rpn": row.rpn} for row in self.fmea]
+        if self.script is not None:
+            plain["script"] = {
+                "categories": [asdict(c) | {"word": c.word} for c in self.script.categories],
+                "sentence": self.script.sentence,
+                "advice": list(self.script.advice),
+            }
         return plain | {"held": self.held, "released": self.released}
 
 
 def system(
-    identity: ModelIdentity, results: Sequence[CaseResult], criteria: Criteria, *, baseline: bool = False
+    identity: ModelIdentity,
+    results: Sequence[CaseResult],
+    criteria: Criteria,
+    *,
+    label: str | None = None,
+    baseline: bool = False,
 ) -> SystemRecord:
     """Measure one system from its per-case scores."""
-    found = derive_figures([CaseRecord.of(r) for r in results], criteria, baseline=baseline)
-    return SystemRecord(
+    cases = [CaseRecord.of(r) for r in results]
+    record = SystemRecord(
         role="baseline" if baseline else "under test",
+        label=label or identity.name,
         identity=SystemIdentity.of(identity),
-        cases=[CaseRecord.of(r) for r in results],
-        figures={key: figure_to_json(figure) for key, figure in found.items()},
+        cases=cases,
+        figures={},
     )
+    found = derive_figures(record, criteria)
+    return record.model_copy(update={"figures": {key: figure_to_json(f) for key, f in found.items()}})
 
 
-def derive_figures(cases: Sequence[CaseRecord], criteria: Criteria, *, baseline: bool) -> dict[str, Figure]:
-    """Every figure of one system; a baseline on another scale has rank figures only."""
-    limits = {c.id: criteria.protocol.thresholds[c.hazard].limit(c.factor) for c in cases}
-    return measure([c.result() for c in cases], None if baseline else limits, criteria.protocol_name)
+def derive_figures(record: SystemRecord, criteria: Criteria) -> dict[str, Figure]:
+    """Every figure of one system; one on a scale without thresholds has rank figures only, a baseline no subtypes."""
+    kind, protocol = record.identity.kind, criteria.protocol
+    limits = None
+    if kind not in RANKS_ONLY:
+        of_case = {c.id: protocol.limit(kind, c.hazard, c.factor) for c in record.cases}
+        limits = Limits(criteria.protocol_name, of_case, protocol.fixed(kind), protocol.keep_same)
+    return measure([c.result() for c in record.cases], limits, detail=record.role == "under test")
 
 
-def assess(record: SystemRecord, criteria: Criteria) -> Assessment:
-    """Gates, FMEA, checklist and anomalies of the system under test."""
-    found = {key: figure_from_json(parts) for key, parts in record.figures.items()}
+def assess_all(
+    systems: Sequence[SystemRecord], criteria: Criteria, answers: Answers | None
+) -> list[Assessment]:
+    """One assessment for each system under test, in their order."""
+    subjects = [s for s in systems if s.role == "under test"]
+    rerankers = [s for s in subjects if s.identity.kind == "cross-encoder"]
+    return [_assess(record, rerankers, criteria, answers) for record in subjects]
+
+
+def compare(systems: Sequence[SystemRecord]) -> list[dict[str, Any]]:
+    """Every system beside every other one; hybrids only repeat their parts and are left out."""
+    rows = [
+        across.System(s.label, s.identity.kind, [c.result() for c in s.cases])
+        for s in systems
+        if s.identity.kind != "hybrid"
+    ]
+    found = []
+    for comparison in across.compare_all(rows):
+        plain = asdict(comparison)
+        if isinstance(comparison.agreement, NotMeasured):
+            plain["agreement"] = figure_to_json(comparison.agreement)
+        for pair in plain["pairs"]:
+            pair.update({end: "none" for end in ("low", "high") if pair[end] is None})
+        found.append(plain)
+    return found
+
+
+def _assess(
+    record: SystemRecord, rerankers: Sequence[SystemRecord], criteria: Criteria, answers: Answers | None
+) -> Assessment:
+    found = figures_of(record)
     hazards = [h.id for h in criteria.hazards if any(c.hazard == h.id for c in record.cases)]
     decided = gates.decide(found, criteria.protocol, criteria.protocol_name, hazards)
     anomalies: dict[str, list[str]] = {h: [] for h in hazards}
@@ -81,10 +133,21 @@ def assess(record: SystemRecord, criteria: Criteria) -> Assessment:
             missing[result.hazard].append(result.id)
         elif inverted(result.scores):
             anomalies[result.hazard].append(result.id)
+    own = [record] if record.identity.kind == "cross-encoder" else rerankers[:1]
+    reranker = own[0] if own else None
     return Assessment(
+        label=record.label,
         gates=decided,
         fmea=[row for row in fmea.score(found, criteria.fmea) if row.hazard in hazards],
-        items=items.answer(criteria.items, found, decided),
+        items=ten.answer(
+            criteria.items,
+            found,
+            decided,
+            kind=record.identity.kind,
+            reranker=(reranker.label, _failures(reranker, criteria, hazards)) if reranker else ("", {}),
+            answers=answers,
+        ),
+        script=_script(record, reranker, criteria, hazards) if criteria.protocol.words == "script" else None,
         anomalies=anomalies,
         not_measured=missing,
         fake=record.identity.fake,
@@ -93,57 +156,36 @@ def assess(record: SystemRecord, criteria: Criteria) -> Assessment:
     )
 
 
-def under_test(evidence: Evidence) -> SystemRecord:
-    """The audited system of a record."""
-    return next(s for s in evidence.systems if s.role == "under test")
+def _failures(record: SystemRecord, criteria: Criteria, hazards: Sequence[str]) -> dict[str, Figure]:
+    found = figures_of(record)
+    missing = NotMeasured("not in this run")
+    return {h: found.get(f"suite.{h}.failure@protocol={criteria.protocol_name}", missing) for h in hazards}
 
 
-def differences(evidence: Evidence) -> list[str]:
-    """Every stored figure or verdict that the per-case scores do not yield, one line each."""
-    try:
-        return list(_differences(evidence))
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
-        return [f"the figures cannot be derived from this record ({error})"]
+def _script(
+    record: SystemRecord, reranker: SystemRecord | None, criteria: Criteria, hazards: Sequence[str]
+) -> script.ScriptVerdict:
+    bi = record if record.identity.kind == "bi-encoder" else None
+    return script.judge(
+        _rows(bi, criteria, hazards) if bi else {},
+        _rows(reranker, criteria, hazards) if reranker else {},
+        TOLERANCE,
+    )
 
 
-def _differences(evidence: Evidence) -> list[str]:
-    faults: list[str] = []
-    derived: list[SystemRecord] = []
-    for record in evidence.systems:
-        again = derive_figures(record.cases, evidence.criteria, baseline=record.role == "baseline")
-        plain = {key: figure_to_json(figure) for key, figure in again.items()}
-        faults += [f"{record.identity.name}: {fault}" for fault in _compare(record.figures, plain, "")]
-        derived.append(record.model_copy(update={"figures": plain}))
-    subject = under_test(evidence.model_copy(update={"systems": derived}))
-    return faults + _compare(evidence.assessment, assess(subject, evidence.criteria).to_json(), "assessment")
+def _rows(
+    record: SystemRecord, criteria: Criteria, hazards: Sequence[str]
+) -> Mapping[str, list[tuple[str, float, float]]]:
+    """Hazard -> contradicting pairs with their limits; empty where one case was not measured."""
+    rows: dict[str, list[tuple[str, float, float]]] = {h: [] for h in hazards}
+    for case in record.cases:
+        if case.scores is not None:
+            limit = criteria.protocol.limit(record.identity.kind, case.hazard, case.factor)
+            rows[case.hazard].append((case.id, case.scores["a|b"], limit))
+    whole = {c.hazard for c in record.cases} - {c.hazard for c in record.cases if c.scores is None}
+    return {h: found if h in whole else [] for h, found in rows.items()}
 
 
-def _compare(stored: Any, derived: Any, where: str) -> list[str]:
-    if isinstance(stored, dict) and isinstance(derived, dict):
-        faults = []
-        for key in sorted({*stored, *derived}):
-            place = f"{where}.{key}" if where else key
-            if key not in stored or key not in derived:
-                faults.append(f"{place} is {'missing' if key in derived else 'not derived from the scores'}")
-            else:
-                faults += _compare(stored[key], derived[key], place)
-        return faults
-    if isinstance(stored, list) and isinstance(derived, list) and len(stored) == len(derived):
-        return [
-            f
-            for i, (s, d) in enumerate(zip(stored, derived, strict=True))
-            for f in _compare(s, d, f"{where}[{i}]")
-        ]
-    if _equal(stored, derived):
-        return []
-    return [f"{where} says {_short(stored)}, the scores yield {_short(derived)}"]
-
-
-def _equal(stored: Any, derived: Any) -> bool:
-    if isinstance(stored, bool) or isinstance(derived, bool) or not isinstance(derived, int | float):
-        return bool(stored == derived)
-    return isinstance(stored, int | float) and abs(stored - derived) <= CLOSE
-
-
-def _short(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)[:60]
+def figures_of(record: SystemRecord) -> dict[str, Figure]:
+    """The stored figures of a system."""
+    return {key: figure_from_json(parts) for key, parts in record.figures.items()}

@@ -24,7 +24,8 @@ INK = "#1d2733"
 class Distribution:
     """What one hazard's chart shows: similarities in [-1, 1] and the limits between them.
 
-    `low` is where the axis begins; charts that stand side by side share it.
+    `low` is where the axis begins; charts that stand side by side share it. `axis` names the scale, `prefix` keeps the
+    ids of charts of several systems apart.
     """
 
     title: str
@@ -32,6 +33,8 @@ class Distribution:
     same: Sequence[float]
     limits: Sequence[float]
     low: float = 0.0
+    axis: str = "cosine similarity"
+    prefix: str = ""
 
 
 def similarity_svg(chart: Distribution, *, width: float = 3.35, height: float = 1.5) -> str:
@@ -60,7 +63,7 @@ def similarity_svg(chart: Distribution, *, width: float = 3.35, height: float = 
         axes.set_yticklabels(["same\nmeaning", "contra-\ndicting"])
         axes.locator_params(axis="x", nbins=5)
         axes.set_title(chart.title, loc="left", fontweight="bold")
-        axes.set_xlabel("cosine similarity")
+        axes.set_xlabel(chart.axis)
         for side in ("top", "right", "left"):
             axes.spines[side].set_visible(False)
         axes.tick_params(axis="y", length=0)
@@ -74,10 +77,10 @@ def similarity_svg(chart: Distribution, *, width: float = 3.35, height: float = 
 
 def alternative(chart: Distribution) -> str:
     """The chart in a sentence, for people who do not see it."""
-    limits = " and ".join(f"{limit:g}" for limit in chart.limits)
+    limits = " and ".join(f"{limit:g}" for limit in chart.limits) or "none"
     if not chart.contradicting:
         return f"{chart.title}: nothing was measured."
-    above = sum(value > min(chart.limits) for value in chart.contradicting)
+    above = sum(value > min(chart.limits, default=1.0) for value in chart.contradicting)
     return (
         f"{chart.title}: similarity of {len(chart.contradicting)} contradicting pairs from "
         f"{min(chart.contradicting):.2f} to {max(chart.contradicting):.2f}, {above} above the lowest limit; "
@@ -111,7 +114,7 @@ def _inline(document: str, chart: Distribution) -> str:
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     svg = re.sub(r"font-family: [^;\"]*", "font-family: 'CS Sans', sans-serif", svg)
     used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
-    prefix = re.sub(r"\W+", "-", chart.title.lower()) + "-"
+    prefix = re.sub(r"\W+", "-", f"{chart.prefix} {chart.title}".strip().lower()) + "-"
     svg = re.sub(r' id="([^"]+)"', lambda m: f' id="{prefix}{m[1]}"' if m[1] in used else "", svg)
     svg = re.sub(r'(href="#|url\(#)([^")]+)', rf"\g<1>{prefix}\g<2>", svg)
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(alternative(chart))}" ', 1)

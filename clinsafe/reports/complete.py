@@ -24,10 +24,10 @@ def incomplete(evidence: Evidence, record: bytes) -> list[str]:
     for system in evidence.systems:
         ids = [case.id for case in system.cases]
         if len(set(ids)) < len(ids):
-            faults.append(f"{system.identity.name}: a case is recorded twice")
+            faults.append(f"{system.label}: a case is recorded twice")
         if dict(Counter(case.hazard for case in system.cases)) != evidence.suite.counts:
-            faults.append(f"{system.identity.name}: the number of cases differs from the suite's")
-        faults += _missing_cases(evidence, system.cases, system.identity.name)
+            faults.append(f"{system.label}: the number of cases differs from the suite's")
+        faults += _missing_cases(evidence, system.cases, system.label)
     return faults
 
 
@@ -46,8 +46,8 @@ def _missing_cases(evidence: Evidence, cases: Sequence[CaseRecord], name: str) -
     )
     for case in cases:
         true = expected.get(case.id)
-        if true is not None and (case.hazard, case.subtype, case.stratum, case.factor) != (
-            true.hazard, true.subtype, true.stratum, true.factor,
+        if true is not None and (case.hazard, case.subtype, case.stratum, case.factor, case.split) != (
+            true.hazard, true.subtype, true.stratum, true.factor, true.split,
         ):  # fmt: skip
             faults.append(f"{name}: case {case.id} is not described as in the suite")
             break

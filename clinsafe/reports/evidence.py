@@ -15,15 +15,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, model_validator
 
-from clinsafe.benchmarks.scoring import PAIRS, CaseResult
+from clinsafe.benchmarks.published import Published
+from clinsafe.benchmarks.scoring import PAIRS, UNRELATED, CaseResult
 from clinsafe.benchmarks.suite import Stratum
+from clinsafe.checklist.answers import Answers
 from clinsafe.checklist.fmea import FmeaFile
 from clinsafe.checklist.gates import Protocol
 from clinsafe.checklist.hazards import Hazard
 from clinsafe.checklist.items import ItemsFile
 from clinsafe.content import Record
 from clinsafe.errors import ReportError
-from clinsafe.protocols import ModelIdentity
+from clinsafe.protocols import ModelIdentity, SystemKind
 from clinsafe.stats import NotMeasured
 
 SCHEMA_VERSION = 1
@@ -53,6 +55,7 @@ class CaseRecord(Record):
     subtype: str
     stratum: Stratum
     factor: float | None = None
+    split: Literal["dev", "test"]
     scores: dict[str, Similarity] | None = None
     not_measured: str | None = None
 
@@ -66,19 +69,21 @@ class CaseRecord(Record):
             subtype=result.subtype,
             stratum=result.stratum,
             factor=result.factor,
+            split=result.split,
             scores=None if isinstance(result.scores, NotMeasured) else dict(result.scores),
             not_measured=result.scores.reason if missing and isinstance(result.scores, NotMeasured) else None,
         )
 
     def result(self) -> CaseResult:
         """As it is computed with; raises ValueError if neither scores nor a reason are there."""
-        if self.scores is not None and set(self.scores) == PAIR_NAMES and self.not_measured is None:
+        named = self.scores is not None and PAIR_NAMES <= set(self.scores) <= PAIR_NAMES | {UNRELATED}
+        if self.scores is not None and named and self.not_measured is None:
             scores: dict[str, float] | NotMeasured = self.scores
         elif self.scores is None and self.not_measured:
             scores = NotMeasured(self.not_measured)
         else:
             raise ValueError(f"case {self.id}: needs all nine scores, or a reason why there are none")
-        return CaseResult(self.id, self.hazard, self.subtype, self.stratum, self.factor, scores)
+        return CaseResult(self.id, self.hazard, self.subtype, self.stratum, self.factor, scores, self.split)
 
 
 class SystemIdentity(Record):
@@ -90,6 +95,7 @@ class SystemIdentity(Record):
     settings: dict[str, str]
     fake: bool
     trusted_code: bool
+    kind: SystemKind
 
     @classmethod
     def of(cls, identity: ModelIdentity) -> SystemIdentity:
@@ -101,13 +107,15 @@ class SystemIdentity(Record):
             settings={str(k): str(v) for k, v in identity.settings.items()},
             fake=identity.fake,
             trusted_code=identity.trusted_code,
+            kind=identity.kind,
         )
 
 
 class SystemRecord(Record):
-    """One system under test, or a baseline beside it."""
+    """One system under test, or a baseline beside it. `label` tells two of one name apart."""
 
     role: Literal["under test", "baseline"]
+    label: str
     identity: SystemIdentity
     cases: list[CaseRecord]
     figures: dict[str, dict[str, Any]]
@@ -126,35 +134,66 @@ class SuiteRecord(Record):
     not_covered: list[str]
 
 
+class Declaration(Record):
+    """What people declare about the run and the system; stored, never computed or judged (decision D12)."""
+
+    operator: str = "not stated"
+    intended_use: str = "not declared"
+    users: str = "not declared"
+    device_class: str = "not declared"
+    class_rationale: str = "not declared"
+    class_date: str = "not declared"
+    policy: str = "not declared"
+
+
 class Evidence(Record):
-    """The whole record; field order is the reading order, canonical JSON sorts it anyway."""
+    """The whole record; field order is the reading order, canonical JSON sorts it anyway.
+
+    `assessments` has one entry for each system under test, in their order.
+    """
 
     schema_version: Literal[1] = 1
     tool: dict[str, str]
     created: str
     criteria_fixed: str
-    operator: str
-    declared_use: str
-    declared_class: str
+    declaration: Declaration
     options: dict[str, str]
     content: dict[str, str]
     suite: SuiteRecord
     criteria: Criteria
     criteria_sha256: str
+    answers: Answers | None
     environment: dict[str, str]
     systems: list[SystemRecord] = Field(min_length=1)
-    assessment: dict[str, Any]
+    assessments: list[dict[str, Any]]
+    comparisons: list[dict[str, Any]]
+    published: Published
+    arithmetic: dict[str, Any]
     limits: list[str]
+
+    @property
+    def subjects(self) -> list[SystemRecord]:
+        """The systems under test."""
+        return [system for system in self.systems if system.role == "under test"]
+
+    @property
+    def released(self) -> bool:
+        """Whether the record says that every system under test is released."""
+        return all(said.get("released") is True for said in self.assessments)
 
     @model_validator(mode="after")
     def _hangs_together(self) -> Evidence:
         for name in ("created", "criteria_fixed"):
             if datetime.fromisoformat(getattr(self, name)).tzinfo is None:
                 raise ValueError(f"{name} must be an ISO 8601 time with its zone")
-        if sum(system.role == "under test" for system in self.systems) != 1:
-            raise ValueError("there must be exactly one system under test")
+        if not self.subjects:
+            raise ValueError("there must be a system under test")
         if not any(system.role == "baseline" for system in self.systems):
             raise ValueError("there must be a baseline beside the system under test")
+        if len({system.label for system in self.systems}) < len(self.systems):
+            raise ValueError("two systems have one label")
+        if len(self.assessments) != len(self.subjects):
+            raise ValueError("every system under test has exactly one assessment")
         if datetime.fromisoformat(self.criteria_fixed) > datetime.fromisoformat(self.created):
             raise ValueError("the criteria were fixed after the run")
         known = {h.id for h in self.criteria.hazards} & set(self.criteria.protocol.thresholds)
@@ -190,7 +229,7 @@ def to_bytes(evidence: Evidence) -> bytes:
 def predicate(evidence: Evidence) -> dict[str, Any]:
     """What the DSSE sidecar says about the record, in the words of in-toto's test-result predicate."""
     return {
-        "result": "PASSED" if evidence.assessment.get("released") is True else "FAILED",
+        "result": "PASSED" if evidence.released else "FAILED",
         "configuration": [{"name": "criteria", "digest": {"sha256": evidence.criteria_sha256}}],
     }
 

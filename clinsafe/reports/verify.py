@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from clinsafe.errors import ReportError
-from clinsafe.reports.assess import differences
 from clinsafe.reports.complete import criteria_as_packaged, incomplete, suite_compared
+from clinsafe.reports.differences import differences
 from clinsafe.reports.dsse import DsseCheck, check
 from clinsafe.reports.evidence import (
     PREDICATE,
@@ -121,7 +121,8 @@ def verify(path: Path, trust: Sequence[Path] = ()) -> Verification:
         evidence=evidence,
         evidence_sha256=sha256(record),
         incomplete=(*incomplete(evidence, record), *said),
-        figures=sum(len(s.figures) for s in evidence.systems) + len(evidence.assessment.get("gates", [])),
+        figures=sum(len(s.figures) for s in evidence.systems)
+        + sum(len(a.get("gates", [])) for a in evidence.assessments),
         faults=tuple(differences(evidence)),
         rerender=pages[0],
         rerender_reason=pages[1],

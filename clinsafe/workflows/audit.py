@@ -1,45 +1,48 @@
-"""The audit, as a story: fix the criteria, read the suite, measure the model, judge, write it down, sign.
+"""The audit, as a story: fix the criteria, read the suite, measure the models, judge, write it down, sign.
 
 This is a composition root: nothing is decided here, and every step is one call.
 """
 
 from __future__ import annotations
 
+import json
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-from clinsafe.adapters.encoders import load_encoder
-from clinsafe.adapters.lexical import TokenJaccard
+from clinsafe.adapters.encoders import ModelOptions, load_model
 from clinsafe.adapters.offline import only_this_machine
-from clinsafe.benchmarks.scoring import score_with_encoder, score_with_scorer
+from clinsafe.benchmarks.published import load_published
+from clinsafe.benchmarks.scoring import CaseResult, score
 from clinsafe.benchmarks.suite import Case, load_card, load_suite
-from clinsafe.content import Content
-from clinsafe.errors import ClinsafeError, MissingDependency, RenderError
-from clinsafe.protocols import Encoder
-from clinsafe.reports import pdf
-from clinsafe.reports.assess import Assessment, assess, system
-from clinsafe.reports.evidence import (
-    PREDICATE,
-    Criteria,
-    Evidence,
-    criteria_hash,
-    predicate,
-    to_bytes,
-)  # fmt: skip
-from clinsafe.reports.render import FONTS, TEMPLATES, html
+from clinsafe.checklist.answers import Answers
+from clinsafe.checklist.gates import Gate
+from clinsafe.content import Content, sha256_file
+from clinsafe.errors import ClinsafeError, UsageError
+from clinsafe.protocols import Encoder, PairScorer
+from clinsafe.reports.arithmetic import own_arithmetic
+from clinsafe.reports.assess import Assessment, assess_all, compare, system
+from clinsafe.reports.evidence import Criteria, Declaration, Evidence, criteria_hash, to_bytes
+from clinsafe.reports.render import FONTS, TEMPLATES
 from clinsafe.version import VERSION
-from clinsafe.workflows.prepare import environment, fingerprint, fix_criteria, refuse_unfit, suite_record
+from clinsafe.workflows.baselines import baselines
+from clinsafe.workflows.prepare import (
+    environment,
+    fingerprint,
+    fix_criteria,
+    labels,
+    read_answers,
+    refuse_unfit,
+    suite_record,
+)
 from clinsafe.workflows.runs import RunFolder, open_run
+from clinsafe.workflows.write import Stage, silent, write
 
 if TYPE_CHECKING:
     from clinsafe.reports.sign import SigningKey
-
-Stage = Callable[[str, int, int], None]
-"""Called with (what is being done, steps done, steps in all)."""
 
 LIMITS = (
     "Bounds hold for this tier's sampling frame, not for your hospital's queries.",
@@ -49,16 +52,34 @@ LIMITS = (
     "English only.",
 )
 
+System: TypeAlias = Encoder | PairScorer
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One system to audit: a name with its own options, or an object that satisfies `Encoder` or `PairScorer`."""
+
+    model: str | System
+    options: ModelOptions = field(default_factory=ModelOptions)
+
+    def load(self) -> System:
+        """The system itself."""
+        return load_model(self.model, self.options) if isinstance(self.model, str) else self.model
+
+
+Subjects: TypeAlias = str | Path | System | Subject | Sequence[str | Path | System | Subject]
+
 
 @dataclass(frozen=True)
 class AuditResult:
     """A finished audit: the record, the verdicts, and where the files are.
 
-    `pdf` is None where the PDF could not be made; `notes` then says why. `signed` is the name on the key.
+    `assessments` has one entry for each system under test. `pdf` is None where the PDF could not be made; `notes` then
+    says why. `signed` is the name on the key.
     """
 
     evidence: Evidence
-    assessment: Assessment
+    assessments: list[Assessment]
     folder: Path
     pdf: Path | None
     html: Path
@@ -66,14 +87,19 @@ class AuditResult:
     notes: list[str] = field(default_factory=list)
 
     @property
+    def assessment(self) -> Assessment:
+        """The first system's."""
+        return self.assessments[0]
+
+    @property
     def held(self) -> list[str]:
-        """Hazards that hold release, in order."""
-        return self.assessment.held
+        """Hazards that hold release for at least one system, in order."""
+        return list(dict.fromkeys(hazard for a in self.assessments for hazard in a.held))
 
     @property
     def released(self) -> bool:
-        """True where every gate passed and the model is a real one."""
-        return self.assessment.released
+        """True where every gate of every system passed and all of them are real ones."""
+        return all(a.released for a in self.assessments)
 
     @property
     def report(self) -> Path:
@@ -88,30 +114,34 @@ class Interrupted(ClinsafeError):
 
 
 def run_audit(
-    model: str | Path | Encoder,
+    models: Subjects,
     *,
+    options: ModelOptions | None = None,
     protocol: str | None = None,
+    gates: Sequence[Gate] = (),
     hazards: Sequence[str] | None = None,
+    answers: Path | None = None,
+    declaration: Declaration | None = None,
+    settings: Path | None = None,
     out: Path | None = None,
     force: bool = False,
     overlay: Path | None = None,
     key: SigningKey | None = None,
-    operator: str = "not stated",
-    declared_use: str = "not declared",
-    declared_class: str = "not declared",
-    revision: str | None = None,
-    device: str | None = None,
-    batch_size: int = 32,
     offline: bool = False,
-    trust_remote_code: bool = False,
-    stage: Stage | None = None,
+    stage: Stage = silent,
 ) -> AuditResult:
-    """Audit one embedding model on the written suite.
+    """Audit one or several models on the written suite.
 
     Args:
-        model: alias, folder, hub id, ``plugin:name``, or any object that satisfies `Encoder`.
-        protocol: name in ``checklist/gates.yaml``; None is its default.
+        models: alias, folder, hub id, ``endpoint:name``, ``plugin:name``, an object that satisfies `Encoder` or
+            `PairScorer`, a `Subject` with options of its own, or a list of these.
+        options: how models that are given by name are loaded.
+        protocol: name in ``checklist/gates.yaml``, or the path of an institution's own; None is the default.
+        gates: instead of the protocol's own gates.
         hazards: only these; None is all.
+        answers: the institution's answers to items 8 to 10.
+        declaration: operator, intended use, declared class.
+        settings: the ``clinsafe.yaml`` that all this came from; its hash goes into the evidence.
         out: run folder; None makes ``runs/<model>-<time>``, and continues an interrupted run there.
         force: replace what an audit wrote into `out` before.
         overlay: directory of controlled content that wins over the packaged one.
@@ -121,134 +151,120 @@ def run_audit(
     Raises:
         ClinsafeError: one line on what is wrong and what would be valid.
     """
-    tell = stage or (lambda *_: None)
-    model = str(model) if isinstance(model, Path) else model
+    declaration = declaration or Declaration()
+    subjects = _subjects(models, options or ModelOptions(offline=offline))
     with only_this_machine(offline):
         content = Content(overlay)
         cases = load_suite(content, hazards=hazards)
-        criteria = fix_criteria(content, protocol, cases)
-        tell("Loading the model", 0, 0)
-        encoder = (
-            load_encoder(
-                model,
-                revision=revision,
-                device=device,
-                batch_size=batch_size,
-                offline=offline,
-                trust_remote_code=trust_remote_code,
-            )
-            if isinstance(model, str)
-            else model
-        )
-        refuse_unfit(encoder, operator=operator, declared_use=declared_use, declared_class=declared_class)
-        now = datetime.now(UTC)
-        # Without hashed files nothing says that the code behind a name is still the same: vectors of such an encoder
-        # are never taken up again.
-        resumable = isinstance(model, str) and bool(encoder.identity.files or encoder.identity.fake)
+        criteria = fix_criteria(content, protocol, cases, gates)
+        answered = read_answers(content, answers, criteria)
+        if settings is not None:
+            content.hashes[settings.name] = sha256_file(settings)
+        refuse_unfit([s.model for s in subjects if not isinstance(s.model, str)], declaration)
+        systems = []
+        for number, subject in enumerate(subjects, start=1):
+            stage(f"Loading model {number} of {len(subjects)}", 0, 0)
+            systems.append(subject.load())
+        refuse_unfit(systems, declaration)
+        # Without hashed files nothing says that the code behind a name is still the same: what such a system computed
+        # is never taken up again.
+        kept = [
+            isinstance(subject.model, str) and bool(loaded.identity.files or loaded.identity.fake)
+            for subject, loaded in zip(subjects, systems, strict=True)
+        ]
         run = open_run(
             out,
-            model=encoder.identity.name,
-            fingerprint=fingerprint(encoder, criteria, cases) if resumable else uuid.uuid4().hex,
+            model=systems[0].identity.name,
+            fingerprint=fingerprint(systems, criteria, cases) if any(kept) else uuid.uuid4().hex,
             force=force,
-            now=now,
+            now=datetime.now(UTC),
         )
         try:
-            return _measure_and_write(
-                encoder, cases, criteria, content, run, key, tell,
-                declared=(operator, declared_use, declared_class),
-                options={"offline": str(offline).lower()},
+            results = [
+                _score(loaded, cases, run if resume else None, stage, f"model {number} of {len(systems)}")
+                for number, (loaded, resume) in enumerate(zip(systems, kept, strict=True), start=1)
+            ]
+            stage("Measuring and judging", 0, 0)
+            evidence, assessments = _judge(
+                systems, results, cases, criteria, answered, content, run,
+                declaration=declaration, options={"offline": str(offline).lower()},
             )  # fmt: skip
+            stage("Writing the report", 0, 0)
+            written = write(evidence, content, run, key, stage)
+            return AuditResult(evidence, assessments, run.path, *written)
         except KeyboardInterrupt:
             again = (
                 "run the same command again to continue"
-                if resumable
-                else "but an encoder without hashed files starts anew next time"
+                if any(kept)
+                else "but a model without hashed files starts anew next time"
             )
             raise Interrupted(f"stopped; what was computed is kept in {run.path}, {again}") from None
         finally:
             run.close()
 
 
-def _measure_and_write(
-    encoder: Encoder,
+def _subjects(models: Subjects, options: ModelOptions) -> list[Subject]:
+    listed = [models] if isinstance(models, str | Path) or not isinstance(models, Sequence) else list(models)
+    if not listed:
+        raise UsageError("there is no model to audit; give at least one")
+    return [
+        m if isinstance(m, Subject) else Subject(str(m) if isinstance(m, Path) else m, options)
+        for m in listed
+    ]
+
+
+def _score(
+    loaded: System, cases: Sequence[Case], run: RunFolder | None, stage: Stage, name: str
+) -> list[CaseResult]:
+    return score(
+        loaded,
+        cases,
+        store=run.store if run else None,
+        progress=lambda done, total: stage(f"Scoring {name}", done, total),
+    )
+
+
+def _judge(
+    systems: Sequence[System],
+    results: Sequence[list[CaseResult]],
     cases: Sequence[Case],
     criteria: Criteria,
+    answers: Answers | None,
     content: Content,
     run: RunFolder,
-    key: SigningKey | None,
-    tell: Stage,
     *,
-    declared: tuple[str, str, str],
+    declaration: Declaration,
     options: dict[str, str],
-) -> AuditResult:
-    results = score_with_encoder(
-        encoder, cases, store=run.store, progress=lambda done, total: tell("Encoding the suite", done, total)
-    )
-    tell("Measuring and judging", 0, 0)
-    lexical = TokenJaccard()
-    subject = system(encoder.identity, results, criteria)
-    baseline = system(lexical.identity, score_with_scorer(lexical, cases), criteria, baseline=True)
-    assessment = assess(subject, criteria)
+) -> tuple[Evidence, list[Assessment]]:
+    """The whole record: figures, verdicts, comparisons, and the arithmetic check on all of it."""
+    names = labels([loaded.identity for loaded in systems])
+    records = [
+        system(loaded.identity, found, criteria, label=name)
+        for loaded, found, name in zip(systems, results, names, strict=True)
+    ]
+    records += baselines([loaded.identity for loaded in systems], results, cases, criteria)
+    assessments = assess_all(records, criteria, answers)
+    published = load_published(content)
     for name in (*TEMPLATES, *FONTS):
         content.touch(name)
-    operator, declared_use, declared_class = declared
     evidence = Evidence(
         tool={"name": "clinsafe", "version": VERSION},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         criteria_fixed=run.started,
-        operator=operator,
-        declared_use=declared_use,
-        declared_class=declared_class,
+        declaration=declaration,
         options=options,
         content=dict(sorted(content.hashes.items())),
         suite=suite_record(load_card(content), cases),
         criteria=criteria,
         criteria_sha256=criteria_hash(criteria),
+        answers=answers,
         environment=environment(),
-        systems=[subject, baseline],
-        assessment=assessment.to_json(),
+        systems=records,
+        assessments=[a.to_json() for a in assessments],
+        comparisons=compare(records),
+        published=published,
+        arithmetic=own_arithmetic(records, assessments, criteria, published),
         limits=list(LIMITS),
     )
-    return _write(evidence, assessment, content, run, key, tell)
-
-
-def _write(
-    evidence: Evidence,
-    assessment: Assessment,
-    content: Content,
-    run: RunFolder,
-    key: SigningKey | None,
-    tell: Stage,
-) -> AuditResult:
-    """Evidence first: whatever fails afterwards, the measurement is kept."""
-    notes: list[str] = []
-    record = to_bytes(evidence)
-    run.write("evidence.json", record)
-    tell("Writing the report", 0, 0)
-    page = html(evidence, content)
-    html_path = run.write("report.html", page)
-    document: bytes | None = None
-    try:
-        document = pdf.render(page, record, evidence.created, content)
-    except (MissingDependency, RenderError) as error:
-        notes.append(str(error))
-    if key is not None:
-        tell("Signing", 0, 0)
-        document = _sign(record, document, evidence, key, run)
-    pdf_path = run.write("report.pdf", document) if document is not None else None
-    run.finish()
-    signed = key.name if key else None
-    return AuditResult(evidence, assessment, run.path, pdf_path, html_path, signed, notes)
-
-
-def _sign(
-    record: bytes, document: bytes | None, evidence: Evidence, key: SigningKey, run: RunFolder
-) -> bytes | None:
-    import json
-
-    from clinsafe.reports.dsse import attest
-    from clinsafe.reports.sign import sign_pdf
-
-    envelope = attest({"evidence.json": record}, key, predicate_type=PREDICATE, predicate=predicate(evidence))
-    run.write("evidence.dsse.json", json.dumps(envelope, indent=1))
-    return None if document is None else sign_pdf(document, key, meaning="author")
+    # As it is read back from its bytes: canonical JSON sorts keys, and the pages must come out equal for every reader.
+    return Evidence.model_validate(json.loads(to_bytes(evidence))), assessments

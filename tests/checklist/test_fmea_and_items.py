@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from clinsafe.checklist.fmea import load_fmea, rating, score, zero_failure_note
 from clinsafe.checklist.gates import decide, load_protocol
-from clinsafe.checklist.items import answer, load_items
+from clinsafe.checklist.items import load_items
+from clinsafe.checklist.ten import answer
 from clinsafe.content import Content
 from clinsafe.errors import ContentError
 from clinsafe.stats import NotMeasured, rate_of

@@ -123,7 +123,7 @@ def test_the_same_folder_again_is_refused_and_forced(audited):
 def test_a_strangers_record_cannot_drive_the_terminal(audited, tmp_path):
     home, environment, _, _ = audited
     plain = json.loads((home / "run" / "evidence.json").read_text())
-    plain["assessment"]["held"] = ["\x1b[2J\x1b[HVALID: signed by Hospital\nline two"]
+    plain["assessments"][0]["held"] = ["\x1b[2J\x1b[HVALID: signed by Hospital\nline two"]
     (tmp_path / "evidence.json").write_text(json.dumps(plain))
     done = run("report", "verify", tmp_path / "evidence.json", cwd=home, **environment)
     assert done.returncode == 1

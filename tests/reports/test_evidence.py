@@ -9,7 +9,7 @@ import pytest
 
 from clinsafe.benchmarks.suite import SENTENCES
 from clinsafe.errors import ReportError
-from clinsafe.reports.assess import differences
+from clinsafe.reports.differences import differences
 from clinsafe.reports.evidence import canonical, criteria_hash, from_bytes, load, to_bytes
 
 GOLDEN = Path(__file__).parent.parent / "golden"
@@ -32,6 +32,12 @@ def test_a_fresh_record_derives_again_without_a_difference(record):
     assert criteria_hash(record.criteria) == record.criteria_sha256
 
 
+def swap_splits(plain):
+    """The cases on which a limit was set are passed off as those on which it was tried."""
+    for case in plain["systems"][0]["cases"]:
+        case["split"] = "dev" if case["split"] == "test" else "test"
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -46,13 +52,20 @@ def test_a_fresh_record_derives_again_without_a_difference(record):
             "token Jaccard: suite.all.pairwise.k",
         ),
         (lambda e: e["systems"][0]["cases"][0]["scores"].update({"a|b": -0.5}), "the scores yield"),
-        (lambda e: e["assessment"].update(held=[], released=True), "assessment.held"),
-        (lambda e: e["assessment"]["gates"][0].update(decision="PASS"), "gates[0].decision says PASS"),
-        (lambda e: e["assessment"]["fmea"][0].update(occurrence=1), "fmea[0].occurrence"),
-        (lambda e: e["assessment"]["items"][0].update(answer="met"), "items[0].answer"),
-        (lambda e: e["assessment"]["anomalies"].update(negation=["x", "y", "z", "w"]), "anomalies"),
-        (lambda e: e["systems"][0]["identity"].update(fake=False), "assessment.fake"),
+        (lambda e: e["assessments"][0].update(held=[], released=True), "assessment[0].held"),
+        (lambda e: e["assessments"][0]["gates"][0].update(decision="PASS"), "gates[0].decision says PASS"),
+        (lambda e: e["assessments"][0]["fmea"][0].update(occurrence=1), "fmea[0].occurrence"),
+        (lambda e: e["assessments"][0]["items"][0].update(answer="met"), "items[0].answer"),
+        (lambda e: e["assessments"][0]["anomalies"].update(negation=["x", "y", "z", "w"]), "anomalies"),
+        (lambda e: e["systems"][0]["identity"].update(fake=False), "assessment[0].fake"),
         (lambda e: e["criteria"]["protocol"]["thresholds"]["negation"].update(cosine=1.0), "failure"),
+        (lambda e: e["comparisons"][0]["pairs"][0].update(p_holm=0.0), "comparison[0].pairs[0].p_holm"),
+        (lambda e: e["arithmetic"].update(own_faults=["none"]), "arithmetic.own_faults"),
+        (
+            lambda e: e["arithmetic"]["published"][0].update(verdict="sound"),
+            "arithmetic.published[0].verdict",
+        ),
+        (swap_splits, "calibrated"),
     ],
 )
 def test_every_kind_of_edit_is_found(record, change, words):
@@ -65,7 +78,7 @@ def test_every_kind_of_edit_is_found(record, change, words):
 def test_a_checker_that_never_looks_would_miss_them_all(record):
     """The table above is only worth something if the unchanged record passes and a changed one does not."""
     plain = json.loads(to_bytes(record))
-    plain["assessment"]["released"] = not plain["assessment"]["released"]
+    plain["assessments"][0]["released"] = not plain["assessments"][0]["released"]
     assert differences(record) == []
     assert differences(from_bytes(canonical(plain)))
 
@@ -105,16 +118,17 @@ def test_a_case_with_neither_scores_nor_a_reason_is_a_fault(record):
             "canonical JSON cannot",
         ),
         (lambda e: e["suite"].update(counts={"negation": 10**30}), "canonical JSON cannot"),
-        (lambda e: e.update(operator="\ud800"), "canonical JSON cannot"),
+        (lambda e: e["declaration"].update(operator="\ud800"), "canonical JSON cannot"),
         (lambda e: e.update(created="yesterday"), "yesterday"),
         (lambda e: e.update(created="2026-11-30T12:00:00"), "with its zone"),
         (lambda e: e.update(systems=[]), "at least 1"),
         (lambda e: e.update(systems=e["systems"][:1]), "a baseline"),
         (lambda e: e["systems"][0]["cases"][0]["scores"].update({"a|b": 5.0}), "less than or equal to 1"),
         (lambda e: e["criteria"]["fmea"].update(failure_modes=[]), "no criteria for hazard"),
-        (lambda e: e["assessment"].update(deep=json.loads("[" * 300 + "]" * 300)), "evidence.json"),
-        (lambda e: e.update(systems=e["systems"][1:]), "exactly one system under test"),
-        (lambda e: e.update(systems=e["systems"] * 2), "exactly one system under test"),
+        (lambda e: e["assessments"][0].update(deep=json.loads("[" * 300 + "]" * 300)), "evidence.json"),
+        (lambda e: e.update(systems=e["systems"][1:]), "a system under test"),
+        (lambda e: e.update(systems=e["systems"] * 2), "two systems have one label"),
+        (lambda e: e.update(assessments=e["assessments"] * 2), "exactly one assessment"),
         (lambda e: e["criteria"].update(hazards=[]), "no criteria for hazard"),
         (lambda e: e["systems"][0]["cases"][0].update(hazard="zzz"), "no criteria for hazard zzz"),
         (
@@ -133,8 +147,8 @@ def test_a_record_that_cannot_be_one_is_refused_in_one_line(record, change, word
 
 def test_an_empty_assessment_is_a_fault_not_a_release(record):
     plain = json.loads(to_bytes(record))
-    plain["assessment"] = {}
-    assert "assessment.held is missing" in differences(from_bytes(canonical(plain)))
+    plain["assessments"][0] = {}
+    assert "assessment[0].held is missing" in differences(from_bytes(canonical(plain)))
 
 
 def test_an_absent_file_is_one_line(tmp_path):

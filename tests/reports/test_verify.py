@@ -12,7 +12,8 @@ import pytest
 from clinsafe.content import Content
 from clinsafe.errors import ReportError
 from clinsafe.reports import pdf
-from clinsafe.reports.assess import assess, system, under_test
+from clinsafe.reports.arithmetic import own_arithmetic
+from clinsafe.reports.assess import assess_all, compare, system
 from clinsafe.reports.evidence import canonical, from_bytes, to_bytes
 from clinsafe.reports.keys import load_key, make_development_key
 from clinsafe.reports.render import html
@@ -96,7 +97,7 @@ def figure_edited_in_the_evidence(signed):
 
 
 def verdict_edited_in_the_evidence(signed):
-    return render_signed(signed, edited(signed, lambda e: e["assessment"].update(held=[], released=True)))
+    return render_signed(signed, edited(signed, lambda e: e["assessments"][0].update(held=[], released=True)))
 
 
 def figure_edited_in_the_page(signed):
@@ -127,8 +128,7 @@ def criteria_loosened_afterwards(signed):
             gate["at_most"] = 1.0
 
     loose = edited(signed, change)
-    again = loose.model_copy(update={"assessment": assess(under_test(loose), loose.criteria).to_json()})
-    return render_signed(signed, again)
+    return render_signed(signed, judged_again(loose))
 
 
 def pages_faked_behind_another_renderer(signed):
@@ -146,18 +146,35 @@ def criteria_fixed_after_the_run(signed):
 def rederived(evidence):
     """Every figure and verdict derived again, as a careful forger would."""
     systems = [
-        system(_identity(s), [c.result() for c in s.cases], evidence.criteria, baseline=s.role == "baseline")
+        system(
+            _identity(s),
+            [c.result() for c in s.cases],
+            evidence.criteria,
+            label=s.label,
+            baseline=s.role == "baseline",
+        )
         for s in evidence.systems
     ]
-    again = evidence.model_copy(update={"systems": systems})
-    return again.model_copy(update={"assessment": assess(under_test(again), again.criteria).to_json()})
+    return judged_again(evidence.model_copy(update={"systems": systems}))
+
+
+def judged_again(evidence):
+    """Every verdict, comparison and check as these figures yield it."""
+    assessed = assess_all(evidence.systems, evidence.criteria, evidence.answers)
+    return evidence.model_copy(
+        update={
+            "assessments": [a.to_json() for a in assessed],
+            "comparisons": compare(evidence.systems),
+            "arithmetic": own_arithmetic(evidence.systems, assessed, evidence.criteria, evidence.published),
+        }
+    )
 
 
 def _identity(record):
     from clinsafe.protocols import ModelIdentity
 
     i = record.identity
-    return ModelIdentity(i.name, i.revision, i.files, i.settings, i.fake, i.trusted_code)
+    return ModelIdentity(i.name, i.revision, i.files, i.settings, i.fake, i.trusted_code, i.kind)
 
 
 ATTACKS: list[tuple[Callable[[Signed], bytes], bool, str]] = [

@@ -1,0 +1,244 @@
+"""What the report's templates see beside the evidence: figures by short name, charts, verdicts by hazard."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from clinsafe.benchmarks.hybrid import FORMULA
+from clinsafe.checklist.fmea import FailureMode
+from clinsafe.checklist.hazards import Hazard
+from clinsafe.protocols import MetricKey
+from clinsafe.reports.assess import RANKS_ONLY
+from clinsafe.reports.charts import Distribution, similarity_svg
+from clinsafe.reports.evidence import Evidence, SystemRecord, sha256, to_bytes
+from clinsafe.reports.formats import NONE, plain
+from clinsafe.stats import Estimate, Figure, NotMeasured, figure_from_json
+
+
+@dataclass(frozen=True)
+class SubjectView:
+    """One system under test: its record, what the record says about it, and its charts by hazard."""
+
+    record: SystemRecord
+    said: Mapping[str, Any]
+    charts: Mapping[str, str]
+    limits: Sequence[str]
+
+    @property
+    def tried(self) -> list[tuple[str, str]]:
+        """(limit in words, slice of its figures) of every limit that was tried."""
+        fixed = [(limit, f"limit={limit}") for limit in self.limits]
+        return [*fixed, ("calibrated, test cases", "limit=calibrated,split=test")]
+
+    @property
+    def label(self) -> str:
+        """Its name in this report."""
+        return self.record.label
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether a threshold means anything on its scale."""
+        return self.record.identity.kind not in RANKS_ONLY
+
+    @property
+    def has_cosines(self) -> bool:
+        """Whether its scores are cosines, which the paper's effect size speaks of."""
+        return self.record.identity.kind == "bi-encoder"
+
+    def decision(self, hazard: str) -> str:
+        """The worst of a hazard's gates."""
+        found = {gate["decision"] for gate in self.said["gates"] if gate["hazard"] == hazard}
+        return next((d for d in ("FAIL", "INCONCLUSIVE") if d in found), "PASS")
+
+    def undetected(self, hazard: str) -> float | None:
+        """Upper bound of undetected failure; None where it was not measured."""
+        row = next((row for row in self.said["fmea"] if row["hazard"] == hazard), None)
+        return None if row is None else row["undetected_upper"]
+
+
+@dataclass(frozen=True)
+class View:
+    """The whole report."""
+
+    evidence: Evidence
+    evidence_sha256: str
+    subjects: Sequence[SubjectView]
+    hazards: Sequence[Hazard]
+    fusion: str = FORMULA
+
+    @property
+    def title(self) -> str:
+        """The models' names."""
+        return ", ".join(subject.label for subject in self.subjects)
+
+    @property
+    def fake(self) -> bool:
+        """Whether any system under test is a fake."""
+        return any(subject.record.identity.fake for subject in self.subjects)
+
+    @property
+    def systems(self) -> list[SystemRecord]:
+        """All of them, those under test first."""
+        return list(self.evidence.systems)
+
+    @property
+    def rerankers(self) -> list[SubjectView]:
+        """The cross-encoders under test."""
+        return [s for s in self.subjects if s.record.identity.kind == "cross-encoder"]
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """(hazard id, name) of every hazard, and of all together."""
+        return [*((h.id, h.short) for h in self.hazards), ("all", "All hazards")]
+
+    @property
+    def subtypes(self) -> list[tuple[str, str]]:
+        """(hazard, subtype) of every case, once."""
+        return list(dict.fromkeys((c.hazard, c.subtype) for c in self.subjects[0].record.cases))
+
+    @property
+    def by_severity(self) -> list[FailureMode]:
+        """The failure modes of this run, worst severity first."""
+        present = {h.id for h in self.hazards}
+        modes = [m for m in self.evidence.criteria.fmea.failure_modes if m.hazard in present]
+        return sorted(modes, key=lambda mode: -mode.severity)
+
+    @property
+    def published_faults(self) -> list[Mapping[str, Any]]:
+        """Published claims that are not consistent."""
+        return [c for c in self.evidence.arithmetic["published"] if c["verdict"] != "consistent"]
+
+    @property
+    def protocol_slice(self) -> str:
+        """The slice of the threshold figures."""
+        return f"protocol={self.evidence.criteria.protocol_name}"
+
+    def figure(self, record: SystemRecord, hazard: str, metric: str, part: str | None = None,
+               slice_: str | None = None) -> Figure | None:  # fmt: skip
+        """A figure of one system, or None where this record has no such key."""
+        found = record.figures.get(str(MetricKey("suite", hazard, metric, part, slice_)))
+        return None if found is None else figure_from_json(found)
+
+    def short(self, system: SystemRecord) -> str:
+        """A name that fits a narrow column."""
+        return system.label.rpartition("/")[2]
+
+    def name_of(self, hazard: str) -> str:
+        """The hazard's full name."""
+        return next((h.name for h in self.hazards if h.id == hazard), hazard)
+
+    def n(self, hazard: str) -> int:
+        """Cases of a hazard, or of all."""
+        counts = self.evidence.suite.counts
+        return sum(counts.values()) if hazard == "all" else counts[hazard]
+
+    def threshold_text(self, subject: SubjectView, hazard: str) -> str:
+        """The hazard's limits for this system, in words."""
+        protocol = self.evidence.criteria.protocol
+        if subject.record.identity.kind == "cross-encoder":
+            return f"{protocol.cross_encoder:.2f} after a sigmoid"
+        if not subject.has_limits:
+            return "none on this scale"
+        threshold = protocol.thresholds[hazard]
+        tenfold = f" ({threshold.tenfold:.2f} from 10×)" if threshold.tenfold is not None else ""
+        return f"{threshold.cosine:.2f}{tenfold}"
+
+    def calibrated_text(self, record: SystemRecord) -> str:
+        """The model's own limit, and how it was set."""
+        figure = self.figure(record, "all", "calibrated_limit")
+        if not isinstance(figure, Estimate):
+            return f"{NONE}: {figure.reason if figure else 'no such figure'}."
+        return f"{figure.value:.3f}, the {figure.method} (n = {figure.n})."
+
+    def spread(self, record: SystemRecord, hazard: str, pair: str, slice_: str | None = None) -> str:
+        """``SD 0.08, 0.41 to 0.97``."""
+        sd, least, most = (
+            self.figure(record, hazard, f"similarity_{x}", pair, slice_) for x in ("sd", "min", "max")
+        )
+        if least is None or isinstance(least, NotMeasured):
+            return NONE
+        return f"SD {plain(sd)}, {plain(least)} to {plain(most)}"
+
+    def mean_and_spread(self, record: SystemRecord, hazard: str, slice_: str) -> str:
+        """``0.87 ± 0.08, 0.41 to 0.97`` of a small cell."""
+        mean, sd, least, most = (
+            plain(self.figure(record, hazard, name, "contradicting", slice_))
+            for name in ("similarity", "similarity_sd", "similarity_min", "similarity_max")
+        )
+        return f"{mean} ± {sd}, {least} to {most}"
+
+    def mean_sd(self, record: SystemRecord, hazard: str) -> str:
+        """``0.913 ± 0.046``, in the paper's form."""
+        mean = self.figure(record, hazard, "similarity", "contradicting")
+        sd = self.figure(record, hazard, "similarity_sd", "contradicting")
+        if not isinstance(mean, Estimate) or not isinstance(sd, Estimate):
+            return NONE
+        return f"{mean.value:.3f} ± {sd.value:.3f}"
+
+    def cell_sizes(self, record: SystemRecord, hazard: str, subtype: str) -> str:
+        """``7 (4 / 3)``: cases of a subtype, in the balanced and in the other stratum."""
+        strata = [c.stratum for c in record.cases if (c.hazard, c.subtype) == (hazard, subtype)]
+        balanced = strata.count("balanced")
+        return f"{len(strata)} ({balanced} / {len(strata) - balanced})"
+
+    def concerned(self, topic: str) -> str:
+        """Which hazards a reason for a difference concerns."""
+        published = self.evidence.published
+        rows = {h: {*row.differs, *published.reranking[h].differs} for h, row in published.bi_encoder.items()}
+        found = [h for h, topics in rows.items() if topic in topics]
+        return "(all hazards)" if len(found) == len(rows) else f"({', '.join(found)})"
+
+
+def build(evidence: Evidence, *, charts: bool) -> View:
+    """The view of a record; drawing can be left out."""
+    measured = {case.hazard for system in evidence.subjects for case in system.cases}
+    hazards = [h for h in evidence.criteria.hazards if h.id in measured]
+    return View(
+        evidence=evidence,
+        evidence_sha256=sha256(to_bytes(evidence)),
+        subjects=[
+            SubjectView(record, said, _charts(record, hazards, evidence, charts), _limits(record, evidence))
+            for record, said in zip(evidence.subjects, evidence.assessments, strict=True)
+        ],
+        hazards=hazards,
+    )
+
+
+def _limits(record: SystemRecord, evidence: Evidence) -> list[str]:
+    if record.identity.kind in RANKS_ONLY:
+        return []
+    return [f"{limit:g}" for limit in evidence.criteria.protocol.fixed(record.identity.kind)]
+
+
+def _charts(
+    record: SystemRecord, hazards: Sequence[Hazard], evidence: Evidence, wanted: bool
+) -> dict[str, str]:
+    low, cross = _axis_start(record), record.identity.kind == "cross-encoder"
+    drawn = {}
+    for hazard in hazards:
+        scores = [c.scores for c in record.cases if c.hazard == hazard.id and c.scores is not None]
+        threshold = evidence.criteria.protocol.thresholds[hazard.id]
+        limits = {threshold.cosine} | ({threshold.tenfold} if threshold.tenfold is not None else set())
+        if cross:
+            limits = {evidence.criteria.protocol.cross_encoder}
+        chart = Distribution(
+            title=hazard.short,
+            contradicting=[s["a|b"] for s in scores],
+            same=[s["a|a_same"] for s in scores],
+            limits=[] if record.identity.kind in RANKS_ONLY else sorted(limits),
+            low=low,
+            axis="probability (sigmoid of the logit)" if cross else "cosine similarity",
+            prefix=record.label,
+        )
+        drawn[hazard.id] = similarity_svg(chart) if wanted else ""
+    return drawn
+
+
+def _axis_start(record: SystemRecord) -> float:
+    """One tenth at or below the lowest similarity of the system, so that its charts compare."""
+    scores = [c.scores for c in record.cases if c.scores is not None]
+    lowest = min((min(s["a|b"], s["a|a_same"]) for s in scores), default=0.0)
+    return max(-1.0, math.floor(min(lowest, 0.7) * 10) / 10)

@@ -1,0 +1,165 @@
+"""Two audits of the same cases: did the second get worse, where, and by which cases?
+
+A regression is a hazard in which B fails more often than A beyond the 95 % interval of the paired difference. It is
+looked for in both events that the gates read, the threshold failure and the inversion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from clinsafe.benchmarks.outcomes import failed, inverted
+from clinsafe.benchmarks.suite import FOLDER
+from clinsafe.errors import ReportError, UsageError
+from clinsafe.paired import Difference, difference, holm
+from clinsafe.reports.evidence import CaseRecord, Evidence, SystemRecord, from_bytes
+from clinsafe.reports.pdfcheck import attachment
+from clinsafe.stats import NotMeasured
+
+EVENTS = ("failure", "inversion")
+WORDS = {"failure": "contradiction above limit", "inversion": "contradiction preferred"}
+
+
+@dataclass(frozen=True, slots=True)
+class HazardChange:
+    """One hazard, one event. `worse` and `better` are the cases that changed; `p_holm` is over all rows."""
+
+    hazard: str
+    event: str
+    change: Difference | NotMeasured
+    p_holm: float | None
+    worse: Sequence[str]
+    better: Sequence[str]
+
+    @property
+    def regression(self) -> bool:
+        """B is worse beyond the interval, or did not measure what A measured."""
+        return isinstance(self.change, NotMeasured) or self.change.more
+
+
+@dataclass(frozen=True, slots=True)
+class AuditComparison:
+    """A against B. `lost` are cases that A measured and B did not: silence is not an improvement."""
+
+    a: str
+    b: str
+    protocol: str
+    rows: Sequence[HazardChange]
+    lost: Sequence[str]
+
+    @property
+    def regressed(self) -> list[str]:
+        """Hazards with a regression, in order."""
+        return list(dict.fromkeys(row.hazard for row in self.rows if row.regression))
+
+    def to_json(self) -> dict[str, Any]:
+        """For ``--json``."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "protocol": self.protocol,
+            "regressed": self.regressed,
+            "lost": list(self.lost),
+            "rows": [
+                asdict(row)
+                | {"regression": row.regression, "not_measured": isinstance(row.change, NotMeasured)}
+                for row in self.rows
+            ],
+        }
+
+
+def load_record(path: Path) -> Evidence:
+    """The evidence of a run folder, an ``evidence.json``, or a ``report.pdf``; the signature is not checked here."""
+    if path.is_dir():
+        path = path / "evidence.json"
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise ReportError(f"{path}: cannot be read: {error.strerror or error}") from error
+    return from_bytes(attachment(data) if data.startswith(b"%PDF") else data, path.name)
+
+
+def compare_audits(
+    a: Evidence, b: Evidence, *, system_a: str | None = None, system_b: str | None = None
+) -> AuditComparison:
+    """Paired comparison of one system of each record.
+
+    Args:
+        a, b: earlier and later record, of one suite and one protocol.
+        system_a, system_b: labels; None is the only system under test.
+
+    Raises:
+        UsageError: another suite, other cases or another protocol: the difference would say nothing.
+    """
+    _comparable(a, b)
+    first, second = _system(a, system_a, "A"), _system(b, system_b, "B")
+    cases_a = {case.id: case for case in first.cases if case.scores is not None}
+    cases_b = {case.id: case for case in second.cases if case.scores is not None}
+    lost = sorted(set(cases_a) - set(cases_b))
+    rows: list[HazardChange] = []
+    for hazard in dict.fromkeys(case.hazard for case in first.cases):
+        shared = [i for i, case in cases_a.items() if case.hazard == hazard and i in cases_b]
+        for event in EVENTS:
+            happened_a = _event(event, first, a)
+            happened_b = _event(event, second, b)
+            before = [happened_a(cases_a[i]) for i in shared]
+            after = [happened_b(cases_b[i]) for i in shared]
+            gone = any(cases_a[i].hazard == hazard for i in lost)
+            change = NotMeasured("B did not measure what A measured") if gone else difference(before, after)
+            worse = [i for i, x, y in zip(shared, before, after, strict=True) if y and not x]
+            better = [i for i, x, y in zip(shared, before, after, strict=True) if x and not y]
+            rows.append(HazardChange(hazard, event, change, None, worse, better))
+    return AuditComparison(first.label, second.label, a.criteria.protocol_name, _with_holm(rows), lost)
+
+
+def _with_holm(rows: Sequence[HazardChange]) -> list[HazardChange]:
+    p = [row.change.p for row in rows if isinstance(row.change, Difference)]
+    adjusted = iter(holm(p))
+    return [
+        HazardChange(r.hazard, r.event, r.change, next(adjusted), r.worse, r.better)
+        if isinstance(r.change, Difference)
+        else r
+        for r in rows
+    ]
+
+
+def _event(event: str, record: SystemRecord, evidence: Evidence) -> Callable[[CaseRecord], bool]:
+    kind, protocol = record.identity.kind, evidence.criteria.protocol
+
+    def happened(case: CaseRecord) -> bool:
+        scores = case.scores or {}
+        if event == "inversion":
+            return inverted(scores)
+        return failed(scores, protocol.limit(kind, case.hazard, case.factor))
+
+    return happened
+
+
+def _comparable(a: Evidence, b: Evidence) -> None:
+    if a.suite.version != b.suite.version:
+        raise UsageError(
+            f"A was made with suite {a.suite.version}, B with {b.suite.version}: audit both with one suite"
+        )
+    files = [f"{FOLDER}/{hazard}.jsonl" for hazard in {*a.suite.counts, *b.suite.counts}]
+    if a.suite.counts != b.suite.counts or any(a.content.get(f) != b.content.get(f) for f in files):
+        raise UsageError("A and B were made with other cases: audit both with one suite and the same hazards")
+    if a.criteria.protocol != b.criteria.protocol:
+        raise UsageError(
+            f"A was judged by protocol {a.criteria.protocol_name!r}, B by {b.criteria.protocol_name!r}, or their "
+            "thresholds differ: audit both with one protocol"
+        )
+
+
+def _system(evidence: Evidence, label: str | None, side: str) -> SystemRecord:
+    found = {system.label: system for system in evidence.subjects}
+    if label is None and len(found) > 1:
+        raise UsageError(
+            f"{side} has several systems; choose one with --system-{side.lower()}: {', '.join(found)}"
+        )
+    chosen = label if label is not None else next(iter(found))
+    if chosen not in found:
+        raise UsageError(f"{side} has no system called {chosen!r}; there are: {', '.join(found)}")
+    return found[chosen]

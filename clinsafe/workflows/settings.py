@@ -1,0 +1,191 @@
+"""``clinsafe.yaml``: one commented file that says what is audited, for what use, and by which rules.
+
+``clinsafe init`` writes it together with its JSON Schema; its hash goes into the evidence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, GetJsonSchemaHandler, field_validator, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from clinsafe.adapters.encoders import ModelOptions
+from clinsafe.checklist.gates import Gate
+from clinsafe.content import Record, load_yaml
+from clinsafe.errors import ContentError
+from clinsafe.reports.evidence import Declaration
+from clinsafe.workflows.audit import Subject
+
+FILE_NAME = "clinsafe.yaml"
+SCHEMA_NAME = "clinsafe.schema.json"
+NOT_DECLARED = "not declared"
+
+
+class ModelEntry(Record):
+    """One model, with what differs from the defaults; a plain string is its name."""
+
+    model: Annotated[str, Field(min_length=1)]
+    revision: str | None = None
+    backend: Literal["torch", "onnx"] = "torch"
+    batch_size: Annotated[int, Field(ge=1, le=4096)] = 32
+    prompts: str = "auto"
+    query_prompt: str | None = None
+    passage_prompt: str | None = None
+    pooling: Literal["cls", "mean", "last"] | None = None
+    base_url: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        return {"model": given} if isinstance(given, str) else given
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string"}, handler(core)]}
+
+
+class DeclaredClass(Record):
+    """The device class as the manufacturer declares it, with the reason and the day; never computed."""
+
+    name: str = ""
+    rationale: str = ""
+    date: str = ""
+
+    @field_validator("date")
+    @classmethod
+    def _is_a_date(cls, value: str) -> str:
+        if value:
+            date.fromisoformat(value)
+        return value
+
+
+class Settings(Record):
+    """The file."""
+
+    intended_use: str = ""
+    users: str = ""
+    operator: str = ""
+    declared_class: DeclaredClass = DeclaredClass()
+    models: Annotated[list[ModelEntry], Field(min_length=1)]
+    protocol: str = "checklist"
+    policy: Literal["none", "flag", "demote", "withhold"] = "none"
+    gates: list[Gate] = Field(default_factory=list)
+    checklist_answers: str = ""
+    content: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a settings file asks for, with paths that hold from any folder."""
+
+    file: Path
+    settings: Settings
+
+    def subjects(self, options: ModelOptions, only: Sequence[str] = ()) -> list[Subject]:
+        """The models; `only` replaces them by name, `options` is what the command line says about all of them."""
+        found = []
+        for entry in only or self.settings.models:
+            given = entry if isinstance(entry, ModelEntry) else ModelEntry(model=entry)
+            changed = given.model_dump(exclude={"model"}, exclude_unset=True)
+            merged = {name: value for name, value in vars(options).items() if value != _default(name)}
+            found.append(Subject(self._model(given.model), ModelOptions(**{**changed, **merged})))
+        return found
+
+    @property
+    def protocol(self) -> str:
+        """Name, or the path of an own protocol file beside the settings."""
+        name = self.settings.protocol
+        return str(self.file.parent / name) if Path(name).suffix in (".yaml", ".yml") else name
+
+    @property
+    def answers(self) -> Path | None:
+        """The institution's answers."""
+        name = self.settings.checklist_answers
+        return self.file.parent / name if name else None
+
+    @property
+    def overlay(self) -> Path | None:
+        """The overlay of controlled content."""
+        return self.file.parent / self.settings.content if self.settings.content else None
+
+    @property
+    def declaration(self) -> Declaration:
+        """What is declared, in the report's words."""
+        said, device = self.settings, self.settings.declared_class
+        return Declaration(
+            operator=said.operator or "not stated",
+            intended_use=said.intended_use or NOT_DECLARED,
+            users=said.users or NOT_DECLARED,
+            device_class=device.name or NOT_DECLARED,
+            class_rationale=device.rationale or NOT_DECLARED,
+            class_date=device.date or NOT_DECLARED,
+            policy=said.policy,
+        )
+
+    def _model(self, spec: str) -> str:
+        """A folder or file beside the settings is meant from there, not from where the command runs."""
+        beside = self.file.parent / spec
+        return str(beside) if spec.startswith(".") and beside.exists() else spec
+
+
+def _default(option: str) -> object:
+    return getattr(ModelOptions(), option)
+
+
+def load_settings(path: Path) -> Plan:
+    """Read the file; raises ContentError with file, line and field."""
+    plan = Plan(path, load_yaml(path, Settings))
+    for name, found in (("checklist_answers", plan.answers), ("content", plan.overlay)):
+        if found is not None and not found.exists():
+            raise ContentError(path, None, name, f"{found} is not there")
+    return plan
+
+
+def schema() -> str:
+    """The JSON Schema of the file, for editors that complete and check YAML."""
+    described = Settings.model_json_schema()
+    described["title"] = FILE_NAME
+    return json.dumps(described, indent=1) + "\n"
+
+
+TEMPLATE = f"""\
+# yaml-language-server: $schema={SCHEMA_NAME}
+# What is audited, for what use, by which rules. `clinsafe audit` in this folder reads it; the report holds its hash.
+
+# What people declare. Stored and printed with its date, never computed or judged.
+intended_use: ""     # for example: passages of our guidelines for physicians who prescribe on the ward
+users: ""            # who sees the result
+operator: ""         # who runs the audit
+declared_class:
+  name: ""           # for example: IIa (MDR, Rule 11)
+  rationale: ""
+  date: ""           # YYYY-MM-DD
+
+# Models to audit together: an alias (minilm), a folder, an ONNX file, organisation/model, endpoint:NAME.
+models:
+  - minilm
+  # - model: nomic-ai/nomic-embed-text-v1
+  #   prompts: nomic             # auto (the model's own), none, nomic, e5, bge, gte, qwen
+  # - model: endpoint:my-model   # the key comes from CLINSAFE_API_KEY, never from a file
+  #   base_url: http://127.0.0.1:8080/v1
+
+# checklist, paper, skill, or the path of a protocol file of your own (it ends in .yaml).
+protocol: checklist
+
+# What the deployed system does with a passage that conflicts with the query: none, flag, demote, withhold.
+policy: none
+
+# Gates of your own instead of the protocol's, read per hazard on one-sided 95 % bounds. Empty: the protocol's.
+gates: []
+#  - {{metric: inversion, at_most: 0.10, why: our risk committee, 2026-11-30}}
+
+checklist_answers: ""   # items 8 to 10: the file that `clinsafe checklist init` writes
+content: ""             # a folder of controlled content that wins over the packaged one
+"""
