@@ -15,7 +15,6 @@ from hypothesis import settings
 from clinsafe.benchmarks.suite import Case, load_suite
 from clinsafe.content import Content, packaged_root
 
-
 settings.register_profile("clinsafe", deadline=None)  # no test may depend on how fast a machine is
 settings.load_profile("clinsafe")
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from clinsafe.cli import paper
 from clinsafe.cli.console import out as stdout
 from clinsafe.cli.console import progress
 
@@ -107,14 +108,5 @@ def page(
     stdout().print(f"pages at {out / 'suite.md'}", markup=False, soft_wrap=True)
 
 
-@app.command()
-def paper38(content: ContentOption = None) -> None:
-    """The 38 pairs of the paper's script, each with what is wrong in it where something is."""
-    from clinsafe.benchmarks.paper38 import load_paper38
-    from clinsafe.content import Content
-
-    console = stdout()
-    for pair in load_paper38(Content(content)):
-        console.print(f"{pair.id:<12}{pair.a} | {pair.b}", markup=False)
-        if pair.remark:
-            console.print(f"{'':<12}✕ {pair.remark}", markup=False, style="yellow")
+app.command()(paper.paper38)
+app.command()(paper.published)

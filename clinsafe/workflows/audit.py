@@ -28,12 +28,11 @@ from clinsafe.reports.assess import Assessment, assess_all, compare, system
 from clinsafe.reports.evidence import Criteria, Declaration, Evidence, criteria_hash, to_bytes
 from clinsafe.reports.render import FONTS, TEMPLATES
 from clinsafe.version import VERSION
-from clinsafe.workflows.baselines import baselines
+from clinsafe.workflows.baselines import baselines, labels
 from clinsafe.workflows.prepare import (
     environment,
     fingerprint,
     fix_criteria,
-    labels,
     read_answers,
     refuse_unfit,
     suite_record,
@@ -237,12 +236,13 @@ def _judge(
     options: dict[str, str],
 ) -> tuple[Evidence, list[Assessment]]:
     """The whole record: figures, verdicts, comparisons, and the arithmetic check on all of it."""
-    names = labels([loaded.identity for loaded in systems])
+    identities = [loaded.identity for loaded in systems]
+    names = labels([identity.name for identity in identities])
     records = [
         system(loaded.identity, found, criteria, label=name)
         for loaded, found, name in zip(systems, results, names, strict=True)
     ]
-    records += baselines([loaded.identity for loaded in systems], results, cases, criteria)
+    records += baselines(identities, results, cases, criteria, names)
     assessments = assess_all(records, criteria, answers)
     published = load_published(content)
     for name in (*TEMPLATES, *FONTS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 
 from clinsafe.adapters.lexical import Bm25, TokenJaccard
 from clinsafe.benchmarks import hybrid
@@ -18,19 +19,35 @@ def baselines(
     results: Sequence[Sequence[CaseResult]],
     cases: Sequence[Case],
     criteria: Criteria,
+    taken: Sequence[str] = (),
 ) -> list[SystemRecord]:
-    """One record a baseline; a hybrid for each bi-encoder under test."""
+    """One record a baseline; a hybrid for each bi-encoder under test.
+
+    Args:
+        identities, results: of the systems under test.
+        taken: their labels; a baseline gets another one.
+    """
     jaccard = TokenJaccard()
     bm25 = Bm25([getattr(case, name) for case in cases for name in SENTENCES])
     sparse = score_with_scorer(bm25, cases)
-    records = [
-        system(jaccard.identity, score_with_scorer(jaccard, cases), criteria, baseline=True),
-        system(bm25.identity, sparse, criteria, baseline=True),
+    rows = [(jaccard.identity, score_with_scorer(jaccard, cases)), (bm25.identity, sparse)]
+    rows += [
+        (hybrid.identity(identity, bm25.identity), hybrid.fuse(found, sparse))
+        for identity, found in zip(identities, results, strict=True)
+        if identity.kind == "bi-encoder"
     ]
-    for number, (identity, found) in enumerate(zip(identities, results, strict=True), start=1):
-        if identity.kind == "bi-encoder":
-            made = hybrid.identity(identity, bm25.identity)
-            taken = {record.label for record in records}
-            label = f"{made.name} ({number})" if made.name in taken else made.name
-            records.append(system(made, hybrid.fuse(found, sparse), criteria, label=label, baseline=True))
-    return records
+    names = labels([identity.name for identity, _ in rows], taken)
+    return [
+        system(identity, found, criteria, label=name, baseline=True)
+        for (identity, found), name in zip(rows, names, strict=True)
+    ]
+
+
+def labels(names: Sequence[str], taken: Sequence[str] = ()) -> list[str]:
+    """The names, told apart where two are equal or one is taken: ``minilm``, ``minilm (2)``."""
+    used, found = set(taken), []
+    for name in names:
+        chosen = next(c for n in count(1) if (c := name if n == 1 else f"{name} ({n})") not in used)
+        used.add(chosen)
+        found.append(chosen)
+    return found

@@ -15,7 +15,7 @@ from clinsafe.checklist.hazards import load_hazards
 from clinsafe.checklist.items import load_items
 from clinsafe.content import Content
 from clinsafe.errors import UsageError
-from clinsafe.protocols import Encoder, ModelIdentity, PairScorer
+from clinsafe.protocols import Encoder, PairScorer
 from clinsafe.reports import pdf
 from clinsafe.reports.evidence import (
     Criteria,
@@ -49,15 +49,6 @@ def refuse_unfit(systems: Sequence[object], declaration: Declaration) -> None:
             text.encode()
         except UnicodeEncodeError as error:
             raise UsageError(f"{name} must be text in UTF-8, got {text!r:.60}") from error
-
-
-def labels(identities: Sequence[ModelIdentity]) -> list[str]:
-    """The names of the systems under test, told apart where two are equal."""
-    names: list[str] = []
-    for identity in identities:
-        count = sum(name == identity.name or name.startswith(f"{identity.name} (") for name in names)
-        names.append(f"{identity.name} ({count + 1})" if identity.name in names else identity.name)
-    return names
 
 
 def fix_criteria(
