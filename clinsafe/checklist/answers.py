@@ -90,6 +90,8 @@ def answer_item(item: Item, answers: Answers | None) -> ItemAnswer:
         return ItemAnswer(
             item.number, "not assessed", "to be answered by the institution: clinsafe checklist init"
         )
+    if set(given.parts) != set(item.parts):  # a record from elsewhere; `load_answers` refuses such a file
+        return ItemAnswer(item.number, "not assessed", "the answer does not have the item's parts")
     said = "; ".join(
         f"{item.parts[name]}: {part.in_place}{f' ({part.evidence})' if part.evidence else ''}"
         for name, part in sorted(given.parts.items())  # a record keeps no order of keys

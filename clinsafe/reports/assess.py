@@ -18,10 +18,8 @@ from clinsafe.benchmarks.scoring import CaseResult
 from clinsafe.checklist import fmea, gates, items, script, ten
 from clinsafe.checklist.answers import Answers
 from clinsafe.protocols import ModelIdentity
-from clinsafe.reports.evidence import CaseRecord, Criteria, SystemIdentity, SystemRecord
+from clinsafe.reports.evidence import RANKS_ONLY, CaseRecord, Criteria, SystemIdentity, SystemRecord
 from clinsafe.stats import Figure, NotMeasured, figure_from_json, figure_to_json
-
-RANKS_ONLY = ("lexical", "hybrid")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,10 +31,18 @@ from clinsafe.stats import NotMeasured
 
 SCHEMA_VERSION = 1
 FILE_NAME = "evidence.json"
+RANKS_ONLY = ("lexical", "hybrid")
 PAIR_NAMES = frozenset(f"{q}|{p}" for q, p in PAIRS)
 
 
 Similarity = Annotated[float, Field(ge=-1.000001, le=1.000001)]
+LIMITS = (
+    "Bounds hold for this tier's sampling frame, not for your hospital's queries.",
+    "Suite and tool share authors.",
+    "Sentence pairs are not retrieval: a model that fails here may be safe behind a guard, and one that passes "
+    "may still fail on long documents.",
+    "English only.",
+)
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 
 
@@ -119,6 +128,20 @@ class SystemRecord(Record):
     identity: SystemIdentity
     cases: list[CaseRecord]
     figures: dict[str, dict[str, Any]]
+
+    @model_validator(mode="after")
+    def _says_what_it_is(self) -> SystemRecord:
+        if not re.fullmatch(re.escape(self.identity.name) + r"( \(\d+\))?", self.label):
+            raise ValueError(f"label {self.label[:60]!r} is not the name of the system")
+        if not self.label.isprintable():
+            raise ValueError("the name of a system must be printable text on one line")
+        if self.role == "baseline" and self.identity.kind not in RANKS_ONLY:
+            raise ValueError(f"a {self.identity.kind} is no baseline: it was audited, and stands under test")
+        if self.identity.kind == "cross-encoder" and any(
+            value < 0 for case in self.cases for value in (case.scores or {}).values()
+        ):
+            raise ValueError("a cross-encoder's scores are probabilities, and one is below 0")
+        return self
 
 
 class SuiteRecord(Record):

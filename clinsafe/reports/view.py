@@ -11,9 +11,8 @@ from clinsafe.benchmarks.hybrid import FORMULA
 from clinsafe.checklist.fmea import FailureMode
 from clinsafe.checklist.hazards import Hazard
 from clinsafe.protocols import MetricKey
-from clinsafe.reports.assess import RANKS_ONLY
 from clinsafe.reports.charts import Distribution, similarity_svg
-from clinsafe.reports.evidence import Evidence, SystemRecord, sha256, to_bytes
+from clinsafe.reports.evidence import RANKS_ONLY, Evidence, SystemRecord, sha256, to_bytes
 from clinsafe.reports.formats import NONE, plain
 from clinsafe.stats import Estimate, Figure, NotMeasured, figure_from_json
 

@@ -25,7 +25,7 @@ from clinsafe.errors import ClinsafeError, UsageError
 from clinsafe.protocols import Encoder, PairScorer
 from clinsafe.reports.arithmetic import own_arithmetic
 from clinsafe.reports.assess import Assessment, assess_all, compare, system
-from clinsafe.reports.evidence import Criteria, Declaration, Evidence, criteria_hash, to_bytes
+from clinsafe.reports.evidence import LIMITS, Criteria, Declaration, Evidence, criteria_hash, to_bytes
 from clinsafe.reports.render import FONTS, TEMPLATES
 from clinsafe.version import VERSION
 from clinsafe.workflows.baselines import baselines, labels
@@ -42,14 +42,6 @@ from clinsafe.workflows.write import Stage, silent, write
 
 if TYPE_CHECKING:
     from clinsafe.reports.sign import SigningKey
-
-LIMITS = (
-    "Bounds hold for this tier's sampling frame, not for your hospital's queries.",
-    "Suite and tool share authors.",
-    "Sentence pairs are not retrieval: a model that fails here may be safe behind a guard, and one that passes "
-    "may still fail on long documents.",
-    "English only.",
-)
 
 System: TypeAlias = Encoder | PairScorer
 

@@ -12,7 +12,7 @@ from clinsafe.adapters.reference import FakeEncoder, LookupEncoder
 from clinsafe.benchmarks.suite import SENTENCES
 from clinsafe.errors import ClinsafeError, UsageError
 from clinsafe.protocols import ModelIdentity
-from clinsafe.reports import pdf
+from clinsafe.reports import pdf, view
 from clinsafe.reports.differences import differences
 from clinsafe.reports.evidence import Declaration
 from clinsafe.workflows import audit as workflow
@@ -24,6 +24,7 @@ from clinsafe.workflows.audit import Interrupted, run_audit
 def _no_pdf(monkeypatch):
     """Pages have tests of their own; here they would only cost time."""
     monkeypatch.setattr(pdf, "render", lambda *_: b"%PDF-1.7 stand-in")
+    monkeypatch.setattr(view, "similarity_svg", lambda _: "<svg></svg>")
 
 
 def oracle(cases, *, good: bool):

@@ -13,7 +13,7 @@ from clinsafe.adapters.lexical import TokenJaccard
 from clinsafe.adapters.reference import FakeEncoder
 from clinsafe.benchmarks.scoring import score
 from clinsafe.errors import ModelError, UsageError
-from clinsafe.reports import pdf
+from clinsafe.reports import pdf, view
 from clinsafe.reports.assess import derive_figures
 from clinsafe.reports.differences import differences
 from clinsafe.workflows import audit as workflow
@@ -24,6 +24,7 @@ from tests.adapters import embedding_server as es
 @pytest.fixture(autouse=True)
 def _no_pdf(monkeypatch):
     monkeypatch.setattr(pdf, "render", lambda *_: b"%PDF-1.7 stand-in")
+    monkeypatch.setattr(view, "similarity_svg", lambda _: "<svg></svg>")
 
 
 @pytest.fixture
