@@ -11,15 +11,25 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from clinsafe.content import Record
 
-Number = Annotated[Decimal, Field(allow_inf_nan=False)]
-Positive = Annotated[Decimal, Field(gt=0, allow_inf_nan=False)]
-Distance = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, Field(ge=0)]
-Cases = Annotated[int, Field(ge=1)]
+MOST = 10_000_000
+
+
+def _writable(value: Decimal) -> Decimal:
+    """A record may come from a stranger: a number that would take for ever to write out is no printed figure."""
+    if abs(value.adjusted()) > 400 or len(value.as_tuple().digits) > 400:
+        raise ValueError("a printed number has at most 400 digits")
+    return value
+
+
+Number = Annotated[Decimal, Field(allow_inf_nan=False), AfterValidator(_writable)]
+Positive = Annotated[Number, Field(gt=0)]
+Distance = Annotated[Number, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=MOST)]
+Cases = Annotated[int, Field(ge=1, le=MOST)]
 Text = Annotated[str, Field(min_length=3)]
 Method = Literal["Wald", "Wald clipped", "Clopper-Pearson", "Wilson"]
 

@@ -6,10 +6,10 @@ Each takes a claim and returns (stated, derived, verdict, why).
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from typing import Literal, TypeAlias
 
 from clinsafe.benchmarks.claims import (
@@ -49,6 +49,7 @@ UNKNOWN: Verdict = "not reproducible"
 Said: TypeAlias = tuple[str, str, Verdict, str]
 """stated, derived, verdict, why"""
 
+FARTHEST = 1000  # beyond this distance no other number of cases is looked for
 NEAREST = 3  # so many other numbers of cases are named
 
 
@@ -92,17 +93,19 @@ def rate(c: Rate) -> Said:
         return stated, derived, OK, f"{derived} all round to {c.value}{unit}."
     exact = Fraction(c.value) / Fraction(c.whole) * c.n
     beside = sorted({min(c.n, max(0, k)) for k in (math.floor(exact), math.ceil(exact))})
-    others = [f"{whole_numbers(share, m)[0]} of {m}" for m in _sizes(c.n) if whole_numbers(share, m)][
-        :NEAREST
-    ]
+    fitting = ((k[0], m) for m in _sizes(c.n) if (k := whole_numbers(share, m)))
+    others = [f"{k} of {m}" for k, m in islice(fitting, NEAREST)]
     hint = f"; it would fit {', '.join(others)}" if others else ""
     why = f"No whole number of {c.n} cases gives {c.value}{unit}{hint}."
     return stated, "; ".join(map(of, beside)), WRONG, why
 
 
-def _sizes(n: int) -> list[int]:
+def _sizes(n: int) -> Iterator[int]:
     """Other numbers of cases that may have been meant, nearest first."""
-    return sorted((m for m in range(2, 2 * n + 1) if m != n), key=lambda m: abs(m - n))
+    for step in range(1, min(n, FARTHEST) + 1):
+        if n - step >= 2:
+            yield n - step
+        yield n + step
 
 
 NORMAL = "the normal approximation (Wald), unreliable near 0 and 100 % and in small samples"

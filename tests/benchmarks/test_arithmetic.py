@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from clinsafe.benchmarks.arithmetic import JUDGES, Check, check
 from clinsafe.benchmarks.claims import (
@@ -375,3 +376,15 @@ def test_an_order_holds_in_as_many_rows_as_it_does(many):
 def test_an_order_that_cannot_be_read_is_refused(text):
     with pytest.raises(ValueError, match=r"order reads|no column"):
         order(text, {"x": 1, "y": 2})
+
+
+@pytest.mark.parametrize("value", ["1e900000000", "1e-400000", "0." + "1" * 500])
+def test_a_number_that_takes_for_ever_to_write_is_refused(value):
+    with pytest.raises(ValidationError, match="400 digits"):
+        Rate(where="a record", about="a stranger's", value=value, n=10, whole="100")
+
+
+def test_a_huge_number_of_cases_is_judged_at_once():
+    """Other numbers of cases are looked for near it, not everywhere."""
+    (found,) = check([Rate(where="abc", about="abc", value="0.3333333331", n=10**7, whole="1", within="0")])
+    assert found.verdict == "cannot be right"
