@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from statistics import fmean
 
-from clinsafe.benchmarks.outcomes import inverted
+from clinsafe.benchmarks.outcomes import inverted, ranked
 from clinsafe.benchmarks.scoring import CaseResult, PairScores
 from clinsafe.paired import Agreement, difference, friedman, holm, signed_rank
 from clinsafe.protocols import SystemKind
@@ -95,8 +95,9 @@ def _similarities(systems: Sequence[System]) -> Comparison:
     ]
     return Comparison(
         "Are contradicting pairs called more alike by one encoder than by another?",
-        "Friedman over cases; pairs: Wilcoxon signed-rank, Holm over the pairs. A higher cosine is not a worse model "
-        "where unrelated texts score higher too: read it beside them",
+        "Friedman over cases; pairs: Wilcoxon signed-rank (Pratt's zeros, normal approximation), difference of means "
+        "without an interval, Holm over the pairs. A higher cosine is not a worse model where unrelated texts score "
+        "higher too: read it beside them",
         len(values[0]),
         friedman(values),
         _corrected(systems, pairs),
@@ -113,7 +114,7 @@ def _category_means(systems: Sequence[System]) -> Comparison:
             for row, found in zip(means, values, strict=True):
                 row.append(fmean(found))
     return Comparison(
-        "The paper's own comparison: do the hazard means order the encoders alike?",
+        "The paper's own comparison: do the encoders differ in their hazard means?",
         "Friedman over the hazards' mean similarities of contradicting pairs",
         len(means[0]),
         friedman(means),
@@ -128,7 +129,8 @@ def _contradicting(scores: PairScores) -> float:
 def _common(systems: Sequence[System], of: Callable[[PairScores], float]) -> list[list[float]]:
     """Per system, the value of every case that all systems answered, in one order."""
     answered: list[Mapping[str, PairScores]] = [
-        {r.id: r.scores for r in s.results if not isinstance(r.scores, NotMeasured)} for s in systems
+        {r.id: ranked(r.scores, s.kind) for r in s.results if not isinstance(r.scores, NotMeasured)}
+        for s in systems
     ]
     shared = [i for i in answered[0] if all(i in other for other in answered)]
     return [[of(scores[i]) for i in shared] for scores in answered]

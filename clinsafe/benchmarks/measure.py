@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from clinsafe.benchmarks.outcomes import TOLERANCE, failed, inverted, inverted_any, pairwise, same_missed
+from clinsafe.benchmarks.outcomes import (
+    TOLERANCE,
+    failed,
+    inverted,
+    inverted_any,
+    pairwise,
+    ranked,
+    same_missed,
+)
 from clinsafe.benchmarks.scoring import UNRELATED, CaseResult, PairScores
-from clinsafe.protocols import MetricKey
+from clinsafe.protocols import MetricKey, SystemKind
 from clinsafe.stats import Estimate, Figure, NotMeasured, auroc, described, mean, rate
 
 AREA = "suite"
@@ -17,6 +25,8 @@ STRATA = ("balanced", "b_closer")
 NULL = 0.50
 """The paper's "approximate expected similarity for unrelated sentences" (section 4.4); nothing measured it there."""
 CALIBRATED = "calibrated"
+ITEMS = "items"
+"""Slice of the figures at the checklist items' own limits."""
 NO_SLICE: Mapping[str, str] = {}
 
 
@@ -25,6 +35,8 @@ class Limits:
     """Where "alike" begins, for a system whose scores have thresholds.
 
     Attributes:
+        kind: of the system; ties between a cross-encoder's scores are judged on its logits.
+        items: case id -> the limit that the checklist item of its hazard names, whatever the protocol.
         protocol: the protocol's name, the slice of its threshold figures.
         of_case: case id -> the limit that the protocol sets for it.
         fixed: every distinct limit of the protocol, tried on all cases.
@@ -35,6 +47,8 @@ class Limits:
     of_case: Mapping[str, float]
     fixed: Sequence[float]
     keep: float = 0.95
+    kind: SystemKind = "bi-encoder"
+    items: Mapping[str, float] = field(default_factory=dict)
 
 
 def figures(
@@ -51,7 +65,7 @@ def figures(
     found: dict[str, Figure] = {}
     for hazard, slices, group in _groups(results, detail):
         scores = _complete(group)
-        found |= _rank_figures(hazard, scores, slices)
+        found |= _rank_figures(hazard, scores, slices, limits.kind if limits else "lexical")
         if limits is not None:
             found |= _spread(hazard, scores, slices)
             found |= _threshold_figures(hazard, group, scores, limits, slices)
@@ -82,7 +96,7 @@ def _groups(
 
 
 def _rank_figures(
-    hazard: str, scores: list[PairScores] | NotMeasured, slices: Mapping[str, str]
+    hazard: str, scores: list[PairScores] | NotMeasured, slices: Mapping[str, str], kind: SystemKind
 ) -> dict[str, Figure]:
     names = [
         key(hazard, metric, part, slices)
@@ -90,6 +104,7 @@ def _rank_figures(
     ]
     if isinstance(scores, NotMeasured):
         return dict.fromkeys(names, scores)
+    scores = [ranked(s, kind) for s in scores]
     values = (
         rate([inverted(s) for s in scores]),
         rate([inverted_any(s) for s in scores]),
@@ -158,6 +173,9 @@ def _threshold_figures(
     found = _failures(
         hazard, scores, [limits.of_case[r.id] for r in group], {**slices, "protocol": limits.protocol}
     )
+    if limits.items:
+        asked = [limits.items[r.id] for r in group]
+        found |= _failures(hazard, scores, asked, {**slices, "protocol": ITEMS})
     for limit in limits.fixed:
         found |= _failures(hazard, scores, [limit] * len(group), {**slices, "limit": f"{limit:g}"})
     return found

@@ -6,9 +6,24 @@ less than that between batch sizes, so no verdict can depend on them.
 
 from __future__ import annotations
 
+import math
+
 from clinsafe.benchmarks.scoring import PairScores
+from clinsafe.protocols import SystemKind
 
 TOLERANCE = 1e-5
+SMALLEST = 1e-12
+
+
+def ranked(scores: PairScores, kind: SystemKind) -> PairScores:
+    """The scores on the scale on which ties are judged: a cross-encoder's logits, anything else as it is.
+
+    Near 0 and 1 a sigmoid squeezes logits that differ plainly into probabilities that seem tied.
+    """
+    if kind != "cross-encoder":
+        return scores
+    inside = {name: min(max(p, SMALLEST), 1 - SMALLEST) for name, p in scores.items()}
+    return {name: math.log(p / (1 - p)) for name, p in inside.items()}
 
 
 def failed(scores: PairScores, limit: float) -> bool:

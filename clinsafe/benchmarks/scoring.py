@@ -25,7 +25,8 @@ UNRELATED = "a|other"
 """Name of one more score: a against the a of a case of another kind. It shows what a model gives to texts that have
 nothing in common, without which no threshold means the same thing for two models."""
 
-DECIMALS = 8
+DECIMALS = 12
+OUTSIDE = "the scorer returned a value outside -1 to 1; apply an activation (a sigmoid, a share) and name it"
 
 PairScores: TypeAlias = Mapping[str, float]
 
@@ -96,6 +97,8 @@ def score_with_scorer(
             raise ModelError(f"{FAILED} on every case of the first {len(chunk)}: this scorer does not work")
         for (case, named), row in zip(chunk, rows, strict=True):
             results.append(_result(case, NotMeasured(FAILED) if row is None else _named(list(named), row)))
+        if start == 0 and all(r.scores == NotMeasured(OUTSIDE) for r in results):
+            raise ModelError(OUTSIDE)
         if progress:
             progress(min(start + CHUNK, len(cases)), len(cases))
     return results
@@ -118,9 +121,18 @@ def _score_chunk(
     return np.split(values, np.cumsum([len(case) for case in pairs])[:-1])
 
 
+def unmeasured(cases: Sequence[Case], why: str) -> list[CaseResult]:
+    """Every case as not measured, for one reason."""
+    return [_result(case, NotMeasured(why)) for case in cases]
+
+
 def partners(cases: Sequence[Case]) -> dict[str, Case]:
-    """Case id -> a case of another subject: half the list on, of another hazard and specialty if there is one."""
-    found = {}
+    """Case id -> a case of another subject: half the list on, of another hazard and specialty if there is one.
+
+    The same whatever the order of the cases, so that anybody can find it again.
+    """
+    found: dict[str, Case] = {}
+    cases = sorted(cases, key=lambda case: case.id)
     for place, case in enumerate(cases):
         others = [cases[(place + len(cases) // 2 + step) % len(cases)] for step in range(len(cases))]
         others = [other for other in others if other.id != case.id]
@@ -150,6 +162,8 @@ def _result(case: Case, scores: PairScores | NotMeasured) -> CaseResult:
 def _named(names: Sequence[str], values: Sequence[float] | np.ndarray) -> PairScores | NotMeasured:
     if not np.isfinite(values).all():
         return NotMeasured("the scorer returned a value that is not a number")
+    if np.size(values) and float(np.abs(values).max()) > 1 + 1e-6:
+        return NotMeasured(OUTSIDE)
     return {name: round(float(v), DECIMALS) for name, v in zip(names, values, strict=True)}
 
 

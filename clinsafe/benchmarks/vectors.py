@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from clinsafe.errors import ModelError
+from clinsafe.errors import ClinsafeError, ModelError
 from clinsafe.protocols import Encoder, ModelIdentity, QueryEncoder, Vectors
 
 CHUNK = 64
@@ -98,7 +98,9 @@ def _attempt(encode: Encode, texts: Sequence[str]) -> Vectors | str:
             return "the model returned complex numbers"
         rows = raw.astype(np.float32)
     except Exception as error:  # a third-party model may raise anything; the case is then not measured
-        return f"{FAILED} ({type(error).__name__})"
+        # our own errors name no text; a stranger's may, and only its kind is repeated
+        why = str(error) if isinstance(error, ClinsafeError) else type(error).__name__
+        return f"{FAILED} ({why})"
     if rows.ndim != 2 or rows.shape[0] != len(texts) or rows.shape[1] == 0:
         return f"the model returned shape {rows.shape} for {len(texts)} text(s)"
     return rows

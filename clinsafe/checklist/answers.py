@@ -6,7 +6,7 @@ says where the evidence is.
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -52,8 +52,8 @@ class Answers(Record):
     @field_validator("date")
     @classmethod
     def _is_a_date(cls, value: str) -> str:
-        if value:
-            date.fromisoformat(value)
+        if value and date.fromisoformat(value) > datetime.now(UTC).date() + timedelta(days=1):
+            raise ValueError("answers cannot be dated in the future")
         return value
 
     @model_validator(mode="after")

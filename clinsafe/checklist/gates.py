@@ -44,7 +44,7 @@ class Threshold(Record):
 class Gate(Record):
     """One limit on one metric, read for each hazard."""
 
-    metric: Literal["failure", "same_missed", "inversion", "pairwise", "auroc"]
+    metric: Literal["failure", "same_missed", "inversion", "pairwise"]
     at_most: Share | None = None
     at_least: Share | None = None
     why: str
@@ -53,6 +53,12 @@ class Gate(Record):
     def _one_limit(self) -> Gate:
         if (self.at_most is None) == (self.at_least is None):
             raise ValueError("a gate has exactly one of at_most and at_least")
+        if (self.metric == "pairwise") != (self.at_least is not None):
+            raise ValueError(
+                "pairwise counts successes and takes at_least; every other metric counts faults: at_most"
+            )
+        if self.at_most == 1 or self.at_least == 0:
+            raise ValueError("this limit lets everything pass, and is no gate")
         return self
 
     def decide(self, figure: Figure | None) -> Decision:
@@ -144,7 +150,7 @@ def _own_protocol(content: Content, path: Path, hazards: Sequence[str]) -> tuple
         raise UsageError(
             f"{path}: the name of a protocol file begins with a letter; it becomes the protocol's name"
         )
-    if name in content.yaml(FILE, GatesFile).protocols:
+    if name in {*content.yaml(FILE, GatesFile).protocols, "items"}:
         raise UsageError(f"{path}: {name!r} is the name of a packaged protocol; give the file another name")
     protocol = load_yaml(path, Protocol)
     content.hashes[path.name] = sha256_file(path)

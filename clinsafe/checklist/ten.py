@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from clinsafe.checklist.answers import Answers, answer_item
-from clinsafe.checklist.gates import GateResult
 from clinsafe.checklist.items import ItemAnswer, ItemsFile, answer_by_cross_encoder, answer_by_suite
 from clinsafe.protocols import Figures, SystemKind
 from clinsafe.stats import Figure
@@ -14,25 +13,24 @@ from clinsafe.stats import Figure
 def answer(
     file: ItemsFile,
     figures: Figures,
-    gates: Sequence[GateResult],
     *,
     kind: SystemKind = "bi-encoder",
-    reranker: tuple[str, Mapping[str, Figure]] = ("", {}),
+    reranker: tuple[str, Mapping[str, Figure], Mapping[str, Figure]] = ("", {}, {}),
     answers: Answers | None = None,
 ) -> list[ItemAnswer]:
     """One answer an item, in order.
 
     Args:
-        figures, gates: of the system under test.
-        reranker: name and failure figures by hazard of the run's cross-encoder.
+        figures: of the system under test.
+        reranker: name, failure and inversion figures by hazard of the run's cross-encoder.
         answers: the institution's.
     """
     found = []
     for item in file.items:
         if item.assessed_by == "suite":
-            found.append(answer_by_suite(item, figures, gates, kind))
+            found.append(answer_by_suite(item, figures, kind))
         elif item.assessed_by == "cross_encoder":
-            found.append(answer_by_cross_encoder(item, reranker[1], reranker[0]))
+            found.append(answer_by_cross_encoder(item, reranker[1], reranker[0], reranker[2]))
         else:
             found.append(answer_item(item, answers))
     return found

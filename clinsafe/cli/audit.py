@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ import typer
 from clinsafe.cli.console import progress
 
 if TYPE_CHECKING:
+    from clinsafe.adapters.encoders import ModelOptions
     from clinsafe.reports.sign import SigningKey
     from clinsafe.workflows.settings import Plan
 
@@ -90,6 +92,8 @@ def audit(
 
     if json_file and not json_file.parent.is_dir():
         raise UsageError(f"{json_file}: its folder is not there; make it first")
+    if base_url and model and not any(m.startswith("endpoint:") for m in model):
+        raise UsageError("--base-url is the address of an endpoint: give --model endpoint:NAME too")
     plan = _plan(config, model or [])
     options = ModelOptions(
         revision=revision,
@@ -112,7 +116,9 @@ def audit(
     signing = None if no_sign else _signing_key(key, passphrase_file)
     with progress() as stage:
         result = run_audit(
-            plan.subjects(options, model or []) if plan else [Subject(m, options) for m in model or []],
+            plan.subjects(options, model or [])
+            if plan
+            else [Subject(m, _fitting(m, options)) for m in model or []],
             protocol=protocol or (plan.protocol if plan else None),
             gates=plan.settings.gates if plan else (),
             hazards=hazard,
@@ -130,6 +136,11 @@ def audit(
     if json_file:
         write_figures(result, json_file)
     raise typer.Exit(0 if result.released else 1)
+
+
+def _fitting(model: str, options: ModelOptions) -> ModelOptions:
+    """An address is meant for the endpoint among several models."""
+    return options if model.startswith("endpoint:") else replace(options, base_url=None)
 
 
 def _plan(config: Path | None, models: list[str]) -> Plan | None:

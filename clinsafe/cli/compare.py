@@ -47,22 +47,26 @@ def compare(
         if isinstance(change, Difference):
             cells = [str(change.n), str(change.only_a), str(change.only_b),
                      f"{100 * change.value:+.0f} [{100 * change.low:+.0f}, {100 * change.high:+.0f}]",
-                     f"{row.p_holm:.3f}"]  # fmt: skip
+                     p_text(row.p_holm)]  # fmt: skip
         else:
-            cells = [str(change.n), "", "", change.reason, ""]
+            cells = [str(change.n), "", "", "not measured", ""]
         mark = Text("WORSE", style="bold red") if row.regression else Text("")
         table.add_row(row.hazard, row.event, *map(Text, cells), mark)
     console.print(table)
     console.print(
-        "points of 100 cases \\[95 %, Newcombe's method 10]; p: exact McNemar, Holm over the rows",
+        "points of 100 cases \\[95 %, Newcombe's method 10], each row by itself; p: exact\nMcNemar, Holm over the rows",
         style="dim",
     )
     for row in result.rows:
         for word, cases in (("now", row.worse), ("no longer", row.better)):
-            if cases:
+            if cases and row.hazard != "all":
                 more = f" and {len(cases) - SHOWN} more (--json lists them)" if len(cases) > SHOWN else ""
                 console.print(f"{row.hazard}, {word} {WORDS[row.event]}: {', '.join(cases[:SHOWN])}{more}",
                               markup=False, soft_wrap=True)  # fmt: skip
+    for fake in result.fakes:
+        console.print(
+            f"{printable(fake)} is a fake: no figure of it may be published", markup=False, soft_wrap=True
+        )
     if result.lost:
         console.print(f"not measured by B: {', '.join(result.lost)}", markup=False, soft_wrap=True)
     worse = result.regressed
@@ -71,3 +75,8 @@ def compare(
     if json_file:
         json_file.write_text(json.dumps(result.to_json(), indent=1), encoding="utf-8")
     raise typer.Exit(1 if worse else 0)
+
+
+def p_text(p: float | None) -> str:
+    """``0.032``, ``<0.001``."""
+    return "" if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"

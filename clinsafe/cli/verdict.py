@@ -69,9 +69,13 @@ def _table(console: Console, evidence: Evidence, record: SystemRecord, assessmen
         )
     if assessment.fake:
         console.print("not released: the model is a fake", markup=False, soft_wrap=True)
+    missing = [case for case in record.cases if case.not_measured]
+    if missing:
+        why = f"{len(missing)} case(s) not measured, first {missing[0].id}: {missing[0].not_measured}"
+        console.print(printable(why), markup=False)
     for setting in ("remark", "prompt_hint"):
         if said := record.identity.settings.get(setting):
-            console.print(f"note: {printable(said)}", markup=False, soft_wrap=True)
+            console.print(f"note: {printable(said)}", markup=False)
 
 
 def _script(console: Console, verdict: ScriptVerdict) -> None:

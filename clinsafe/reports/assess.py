@@ -13,7 +13,7 @@ from typing import Any
 from clinsafe.benchmarks import across
 from clinsafe.benchmarks.measure import Limits
 from clinsafe.benchmarks.measure import figures as measure
-from clinsafe.benchmarks.outcomes import TOLERANCE, inverted
+from clinsafe.benchmarks.outcomes import TOLERANCE, inverted, ranked
 from clinsafe.benchmarks.scoring import CaseResult
 from clinsafe.checklist import fmea, gates, items, script, ten
 from clinsafe.checklist.answers import Answers
@@ -87,7 +87,17 @@ def derive_figures(record: SystemRecord, criteria: Criteria) -> dict[str, Figure
     limits = None
     if kind not in RANKS_ONLY:
         of_case = {c.id: protocol.limit(kind, c.hazard, c.factor) for c in record.cases}
-        limits = Limits(criteria.protocol_name, of_case, protocol.fixed(kind), protocol.keep_same)
+        asked = {item.hazard: item.limit for item in criteria.items.items if item.limit is not None}
+        items_of = {c.id: asked[c.hazard].limit(c.factor) for c in record.cases if c.hazard in asked}
+        whole = kind == "bi-encoder" and len(items_of) == len(record.cases)
+        limits = Limits(
+            criteria.protocol_name,
+            of_case,
+            protocol.fixed(kind),
+            protocol.keep_same,
+            kind,
+            items_of if whole else {},
+        )
     return measure([c.result() for c in record.cases], limits, detail=record.role == "under test")
 
 
@@ -129,10 +139,12 @@ def _assess(
     for result in (c.result() for c in record.cases):
         if isinstance(result.scores, NotMeasured):
             missing[result.hazard].append(result.id)
-        elif inverted(result.scores):
+        elif inverted(ranked(result.scores, record.identity.kind)):
             anomalies[result.hazard].append(result.id)
-    own = [record] if record.identity.kind == "cross-encoder" else rerankers[:1]
-    reranker = own[0] if own else None
+    left_out = sorted({mode.hazard for mode in criteria.fmea.failure_modes} - set(hazards))
+    own = [record] if record.identity.kind == "cross-encoder" else rerankers
+    # of several cross-encoders the worst answers: the order in which they were named must not decide
+    reranker = max(own, key=lambda r: _count(r, criteria), default=None)
     return Assessment(
         label=record.label,
         gates=decided,
@@ -140,34 +152,53 @@ def _assess(
         items=ten.answer(
             criteria.items,
             found,
-            decided,
             kind=record.identity.kind,
-            reranker=(reranker.label, _failures(reranker, criteria, hazards)) if reranker else ("", {}),
+            reranker=_of_reranker(reranker, criteria),
             answers=answers,
         ),
-        script=_script(record, reranker, criteria, hazards) if criteria.protocol.words == "script" else None,
+        script=_script(record, reranker, criteria, hazards, left_out)
+        if criteria.protocol.words == "script"
+        else None,
         anomalies=anomalies,
         not_measured=missing,
         fake=record.identity.fake,
         # every failure mode must have been measured: what was left out is not a pass
-        left_out=sorted({mode.hazard for mode in criteria.fmea.failure_modes} - set(hazards)),
+        left_out=left_out,
     )
 
 
-def _failures(record: SystemRecord, criteria: Criteria, hazards: Sequence[str]) -> dict[str, Figure]:
-    found = figures_of(record)
-    missing = NotMeasured("not in this run")
-    return {h: found.get(f"suite.{h}.failure@protocol={criteria.protocol_name}", missing) for h in hazards}
+def _count(record: SystemRecord, criteria: Criteria) -> int:
+    """Pairs above the limit in all; not measured is worst."""
+    key = f"suite.all.failure@protocol={criteria.protocol_name}"
+    return int(record.figures[key].get("k", len(record.cases) + 1))
+
+
+def _of_reranker(
+    record: SystemRecord | None, criteria: Criteria
+) -> tuple[str, dict[str, Figure], dict[str, Figure]]:
+    """What item 7 asks of a cross-encoder, in every hazard that has a failure mode."""
+    if record is None:
+        return "", {}, {}
+    found, missing = figures_of(record), NotMeasured("not in this run")
+    hazards = [mode.hazard for mode in criteria.fmea.failure_modes]
+    key = f"failure@protocol={criteria.protocol_name}"
+    failures = {h: found.get(f"suite.{h}.{key}", missing) for h in hazards}
+    return record.label, failures, {h: found.get(f"suite.{h}.inversion", missing) for h in hazards}
 
 
 def _script(
-    record: SystemRecord, reranker: SystemRecord | None, criteria: Criteria, hazards: Sequence[str]
+    record: SystemRecord,
+    reranker: SystemRecord | None,
+    criteria: Criteria,
+    hazards: Sequence[str],
+    left_out: Sequence[str],
 ) -> script.ScriptVerdict:
     bi = record if record.identity.kind == "bi-encoder" else None
     return script.judge(
         _rows(bi, criteria, hazards) if bi else {},
         _rows(reranker, criteria, hazards) if reranker else {},
         TOLERANCE,
+        left_out,
     )
 
 

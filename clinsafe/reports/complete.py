@@ -8,21 +8,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from clinsafe.adapters.lexical import Bm25, TokenJaccard
+from clinsafe.adapters.weights import ALIASES
 from clinsafe.benchmarks import hybrid
 from clinsafe.benchmarks.published import load_published
-from clinsafe.benchmarks.scoring import CaseResult, score_with_scorer
+from clinsafe.benchmarks.scoring import UNRELATED, CaseResult, partners, score_with_scorer
 from clinsafe.benchmarks.suite import FOLDER, SENTENCES, Case, load_card, load_suite
 from clinsafe.checklist.fmea import load_fmea
-from clinsafe.checklist.gates import load_protocol
+from clinsafe.checklist.gates import FILE as GATES
+from clinsafe.checklist.gates import GatesFile, load_protocol
 from clinsafe.checklist.hazards import load_hazards
 from clinsafe.checklist.items import load_items
 from clinsafe.content import Content, sha256_file
 from clinsafe.errors import UsageError
+from clinsafe.protocols import ModelIdentity
 from clinsafe.reports.evidence import LIMITS, CaseRecord, Evidence, SystemRecord, criteria_hash, to_bytes
 from clinsafe.version import VERSION
 
-CLOSE = 1e-6
+CLOSE, GRAM = 1e-6, 1e-5
+MIRRORED = (("a|b", "b|a"), ("a|a_same", "a_same|a"), ("b|b_same", "b_same|b"))
 CRITERIA = ("checklist/gates.yaml", "checklist/fmea.yaml", "checklist/items.yaml", "checklist/hazards.yaml",
             "benchmarks/published.yaml")  # fmt: skip
 
@@ -42,7 +48,39 @@ def incomplete(evidence: Evidence, record: bytes) -> list[str]:
             faults.append(f"{system.label}: the number of cases differs from the suite's")
     if evidence.tool.get("version") == VERSION and evidence.limits != list(LIMITS):
         faults.append("the limits of the audit are not the ones that this version states")
+    faults += _other_content(evidence) + _other_weights(evidence)
     return faults + (_against_the_suite(evidence) if suite_compared(evidence) else [])
+
+
+def _other_content(evidence: Evidence) -> list[str]:
+    """Values that differ although the record names the very file that is installed here."""
+    content, criteria = Content(), evidence.criteria
+    protocols = content.yaml(GATES, GatesFile).protocols
+    hazards = [h for h in load_hazards(content) if h.id in evidence.suite.counts]
+    pairs: list[tuple[str, object, object]] = [
+        (GATES, criteria.protocol, protocols.get(criteria.protocol_name, criteria.protocol)),
+        ("checklist/fmea.yaml", criteria.fmea, load_fmea(content)),
+        ("checklist/items.yaml", criteria.items, load_items(content)),
+        ("checklist/hazards.yaml", criteria.hazards, hazards),
+        ("benchmarks/published.yaml", evidence.published, load_published(content)),
+    ]
+    return [
+        f"the record names the installed {name}, and says something else than that file"
+        for name, stated, installed in pairs
+        if evidence.content.get(name) == sha256_file(content.path(name)) and stated != installed
+    ]
+
+
+def _other_weights(evidence: Evidence) -> list[str]:
+    """Weights whose hash is known here under another name."""
+    known = {alias.sha256: alias.name for alias in ALIASES.values()}
+    return [
+        f"{system.label}: {file} is the file of {known[digest]}"
+        for system in evidence.systems
+        for file, digest in system.identity.files.items()
+        if known.get(digest, system.identity.name) != system.identity.name
+        and system.identity.settings.get("origin") != "local folder"
+    ]
 
 
 def suite_compared(evidence: Evidence) -> bool:
@@ -59,10 +97,11 @@ def _against_the_suite(evidence: Evidence) -> list[str]:
     """Cases, the words about them, and the baselines: all of it follows from the installed suite."""
     content = Content()
     card = load_card(content)
-    cases = load_suite(content, hazards=list(evidence.suite.counts))
-    faults = []
+    cases = load_suite(content, hazards=[h for h in card.counts if h in evidence.suite.counts])
+    faults: list[str] = []
     for system in evidence.systems:
         faults += _other_cases({case.id: case for case in cases}, system.cases, system.label)
+        faults += _impossible(system, cases)
     said = evidence.suite
     if (said.title, said.version, said.tier, said.authorship, said.second_reader, said.clinician_review,
             said.not_covered) != (card.title, card.suite_version, "written", card.authorship, card.second_reader,
@@ -90,33 +129,77 @@ def _other_cases(expected: Mapping[str, Case], cases: Sequence[CaseRecord], name
 
 def _other_baselines(evidence: Evidence, cases: Sequence[Case]) -> list[str]:
     """Word counting needs no model: the baselines are computed again from the sentences."""
-    sparse = score_with_scorer(Bm25([getattr(c, name) for c in cases for name in SENTENCES]), cases)
-    expected = [score_with_scorer(TokenJaccard(), cases), sparse]
+    jaccard, bm25 = TokenJaccard(), Bm25([getattr(c, name) for c in cases for name in SENTENCES])
+    sparse = score_with_scorer(bm25, cases)
+    expected = [(jaccard.identity, score_with_scorer(jaccard, cases)), (bm25.identity, sparse)]
     expected += [
-        hybrid.fuse([case.result() for case in s.cases], sparse)
+        (
+            hybrid.identity(_identity(s), bm25.identity),
+            hybrid.fuse([case.result() for case in s.cases], sparse),
+        )
         for s in evidence.subjects
         if s.identity.kind == "bi-encoder"
     ]
     stored = [system for system in evidence.systems if system.role == "baseline"]
     if len(stored) != len(expected):
         return [f"there are {len(stored)} baselines, and {len(expected)} belong beside these systems"]
-    return [
-        f"{record.label}: its scores are not those of the suite's sentences"
-        for record, found in zip(stored, expected, strict=True)
-        if not _equal(record, found)
-    ]
+    faults = []
+    for record, (identity, found) in zip(stored, expected, strict=True):
+        if (record.identity.name, record.identity.kind) != (identity.name, identity.kind):
+            faults.append(f"{record.label}: the baseline in this place is {identity.name}")
+        elif not _equal(record, found):
+            faults.append(f"{record.label}: its scores are not those of the suite's sentences")
+    return faults
+
+
+def _identity(record: SystemRecord) -> ModelIdentity:
+    said = record.identity
+    return ModelIdentity(
+        said.name, said.revision, said.files, said.settings, said.fake, said.trusted_code, said.kind
+    )
 
 
 def _equal(record: SystemRecord, expected: Sequence[CaseResult]) -> bool:
     wanted = {result.id: result.scores for result in expected}
     for case in record.cases:
         scores = wanted.get(case.id)
-        if not isinstance(scores, Mapping):
-            if case.scores is not None:
+        if not isinstance(scores, Mapping) or case.scores is None:
+            if isinstance(scores, Mapping) or case.scores is not None:
                 return False
-        elif case.scores is None or any(abs(case.scores[k] - scores[k]) > CLOSE for k in case.scores):
+        elif set(case.scores) != set(scores) or any(abs(case.scores[k] - scores[k]) > CLOSE for k in scores):
             return False
     return True
+
+
+def _impossible(record: SystemRecord, cases: Sequence[Case]) -> list[str]:
+    """Scores that no system of this kind can give: one without a mirror image, or without its unrelated pair."""
+    scores = {case.id: case.scores for case in record.cases}
+    for case, other in partners(cases).items():
+        if (
+            scores.get(case) is not None
+            and UNRELATED not in (scores[case] or {})
+            and scores.get(other.id) is not None
+        ):
+            return [f"{record.label}: case {case} lacks its unrelated pair, though both texts were measured"]
+    symmetric = (
+        record.identity.kind == "bi-encoder" and record.identity.settings.get("prompts", "none") == "none"
+    )
+    for case_id, found in scores.items() if symmetric else ():
+        if found is not None and any(abs(found[x] - found[y]) > CLOSE for x, y in MIRRORED):
+            return [f"{record.label}: case {case_id} has another similarity of a to b than of b to a"]
+        if found is not None and float(np.linalg.eigvalsh(_gram(found)).min()) < -GRAM:
+            return [f"{record.label}: no four vectors have the similarities of case {case_id}"]
+    return []
+
+
+def _gram(scores: Mapping[str, float]) -> np.ndarray:
+    """The 4 x 4 matrix of cosines of a, b, a_same and b_same; it has no negative eigenvalue if they are cosines."""
+    gram = np.eye(len(SENTENCES))
+    for i, x in enumerate(SENTENCES):
+        for j, y in enumerate(SENTENCES):
+            if i != j:
+                gram[i, j] = scores.get(f"{x}|{y}", scores.get(f"{y}|{x}", 0.0))
+    return (gram + gram.T) / 2
 
 
 def criteria_as_packaged(evidence: Evidence) -> bool:

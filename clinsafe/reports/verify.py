@@ -68,10 +68,11 @@ class Verification:
             more = len(self.problems) - 1
             return f"INVALID: {self.problems[0]}{f' (and {more} more)' if more else ''}"
         key = "; DEVELOPMENT key: proves nothing about who signed" if self.signature.development else ""
-        pages = "" if self.rerender == "IDENTICAL" else "; pages not compared"
+        compared = self.rerender == "IDENTICAL" or isinstance(self.signature, DsseCheck)
+        what = "VALID" if compared else "VALID RECORD, PAGES NOT COMPARED"
         own = "" if criteria_as_packaged(self.evidence) else "; judged by criteria of its own"
         suite = "" if suite_compared(self.evidence) else "; completeness not compared (another suite)"
-        return f"VALID: signed by {self.signature.signer}{key}{own}{pages}{suite}"
+        return f"{what}: signed by {self.signature.signer}{key}{own}{suite}"
 
     def to_json(self) -> dict[str, Any]:
         """For ``--json``."""

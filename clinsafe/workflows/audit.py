@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from clinsafe.adapters.encoders import ModelOptions, load_model
 from clinsafe.adapters.offline import only_this_machine
 from clinsafe.benchmarks.published import load_published
-from clinsafe.benchmarks.scoring import CaseResult, score
+from clinsafe.benchmarks.scoring import CaseResult, score, unmeasured
 from clinsafe.benchmarks.suite import Case, load_card, load_suite
 from clinsafe.checklist.answers import Answers
 from clinsafe.checklist.gates import Gate
 from clinsafe.content import Content, sha256_file
-from clinsafe.errors import ClinsafeError, UsageError
+from clinsafe.errors import ClinsafeError, ModelError, UsageError
 from clinsafe.protocols import Encoder, PairScorer
 from clinsafe.reports.arithmetic import own_arithmetic
 from clinsafe.reports.assess import Assessment, assess_all, compare, system
@@ -172,7 +172,7 @@ def run_audit(
         )
         try:
             results = [
-                _score(loaded, cases, run if resume else None, stage, f"model {number} of {len(systems)}")
+                _score(loaded, cases, run if resume else None, stage, number, len(systems))
                 for number, (loaded, resume) in enumerate(zip(systems, kept, strict=True), start=1)
             ]
             stage("Measuring and judging", 0, 0)
@@ -205,14 +205,20 @@ def _subjects(models: Subjects, options: ModelOptions) -> list[Subject]:
 
 
 def _score(
-    loaded: System, cases: Sequence[Case], run: RunFolder | None, stage: Stage, name: str
+    loaded: System, cases: Sequence[Case], run: RunFolder | None, stage: Stage, number: int, count: int
 ) -> list[CaseResult]:
-    return score(
-        loaded,
-        cases,
-        store=run.store if run else None,
-        progress=lambda done, total: stage(f"Scoring {name}", done, total),
-    )
+    """The scores of one system. Beside others, one that does not work at all is not measured: theirs are kept."""
+    try:
+        return score(
+            loaded,
+            cases,
+            store=run.store if run else None,
+            progress=lambda done, total: stage(f"Scoring model {number} of {count}", done, total),
+        )
+    except ModelError as error:
+        if count == 1:
+            raise
+        return unmeasured(cases, str(error))
 
 
 def _judge(
@@ -246,7 +252,7 @@ def _judge(
         declaration=declaration,
         options=options,
         content=dict(sorted(content.hashes.items())),
-        suite=suite_record(load_card(content), cases),
+        suite=suite_record(load_card(content), cases, content),
         criteria=criteria,
         criteria_sha256=criteria_hash(criteria),
         answers=answers,

@@ -1,7 +1,9 @@
 """Two audits of the same cases: did the second get worse, where, and by which cases?
 
 A regression is a hazard in which B fails more often than A beyond the 95 % interval of the paired difference. It is
-looked for in both events that the gates read, the threshold failure and the inversion.
+looked for in the threshold failure, in its price (same-meaning pairs below the limit) and in the inversion, by hazard
+and over all cases, so that a little in every hazard is seen too. The intervals are not corrected for their number,
+Holm's p is.
 """
 
 from __future__ import annotations
@@ -11,16 +13,21 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from clinsafe.benchmarks.outcomes import failed, inverted
+from clinsafe.benchmarks.outcomes import failed, inverted, ranked, same_missed
 from clinsafe.benchmarks.suite import FOLDER
 from clinsafe.errors import ReportError, UsageError
 from clinsafe.paired import Difference, difference, holm
-from clinsafe.reports.evidence import CaseRecord, Evidence, SystemRecord, from_bytes
+from clinsafe.reports.evidence import RANKS_ONLY, CaseRecord, Evidence, SystemRecord, from_bytes
 from clinsafe.reports.pdfcheck import attachment
 from clinsafe.stats import NotMeasured
 
-EVENTS = ("failure", "inversion")
-WORDS = {"failure": "contradiction above limit", "inversion": "contradiction preferred"}
+EVENTS = ("failure", "same_missed", "inversion")
+LOST = "B did not measure what A measured"
+WORDS = {
+    "failure": "contradiction above limit",
+    "same_missed": "same meaning below limit",
+    "inversion": "contradiction preferred",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +44,7 @@ class HazardChange:
     @property
     def regression(self) -> bool:
         """B is worse beyond the interval, or did not measure what A measured."""
-        return isinstance(self.change, NotMeasured) or self.change.more
+        return self.change.reason == LOST if isinstance(self.change, NotMeasured) else self.change.more
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,7 @@ class AuditComparison:
     protocol: str
     rows: Sequence[HazardChange]
     lost: Sequence[str]
+    fakes: Sequence[str] = ()
 
     @property
     def regressed(self) -> list[str]:
@@ -96,23 +104,29 @@ def compare_audits(
     """
     _comparable(a, b)
     first, second = _system(a, system_a, "A"), _system(b, system_b, "B")
+    if first.identity.kind != second.identity.kind:
+        raise UsageError(
+            f"{first.label} is a {first.identity.kind}, {second.label} a {second.identity.kind}: their scores have "
+            "other limits, and a difference would say nothing"
+        )
     cases_a = {case.id: case for case in first.cases if case.scores is not None}
     cases_b = {case.id: case for case in second.cases if case.scores is not None}
     lost = sorted(set(cases_a) - set(cases_b))
+    fakes = [s.label for s in (first, second) if s.identity.fake]
+    events = EVENTS if first.identity.kind not in RANKS_ONLY else EVENTS[2:]
     rows: list[HazardChange] = []
-    for hazard in dict.fromkeys(case.hazard for case in first.cases):
-        shared = [i for i, case in cases_a.items() if case.hazard == hazard and i in cases_b]
-        for event in EVENTS:
-            happened_a = _event(event, first, a)
-            happened_b = _event(event, second, b)
+    for hazard in [*dict.fromkeys(case.hazard for case in first.cases), "all"]:
+        shared = [i for i, case in cases_a.items() if hazard in (case.hazard, "all") and i in cases_b]
+        gone = any(hazard in (cases_a[i].hazard, "all") for i in lost)
+        for event in events:
+            happened_a, happened_b = _event(event, first, a), _event(event, second, b)
             before = [happened_a(cases_a[i]) for i in shared]
             after = [happened_b(cases_b[i]) for i in shared]
-            gone = any(cases_a[i].hazard == hazard for i in lost)
-            change = NotMeasured("B did not measure what A measured") if gone else difference(before, after)
+            change = NotMeasured(LOST, len(shared)) if gone else difference(before, after)
             worse = [i for i, x, y in zip(shared, before, after, strict=True) if y and not x]
             better = [i for i, x, y in zip(shared, before, after, strict=True) if x and not y]
             rows.append(HazardChange(hazard, event, change, None, worse, better))
-    return AuditComparison(first.label, second.label, a.criteria.protocol_name, _with_holm(rows), lost)
+    return AuditComparison(first.label, second.label, a.criteria.protocol_name, _with_holm(rows), lost, fakes)
 
 
 def _with_holm(rows: Sequence[HazardChange]) -> list[HazardChange]:
@@ -132,8 +146,9 @@ def _event(event: str, record: SystemRecord, evidence: Evidence) -> Callable[[Ca
     def happened(case: CaseRecord) -> bool:
         scores = case.scores or {}
         if event == "inversion":
-            return inverted(scores)
-        return failed(scores, protocol.limit(kind, case.hazard, case.factor))
+            return inverted(ranked(scores, kind))
+        limit = protocol.limit(kind, case.hazard, case.factor)
+        return failed(scores, limit) if event == "failure" else same_missed(scores, limit)
 
     return happened
 

@@ -7,13 +7,13 @@ import platform
 from collections.abc import Sequence
 from pathlib import Path
 
-from clinsafe.benchmarks.suite import SENTENCES, Case, SuiteCard, by_hazard
+from clinsafe.benchmarks.suite import FOLDER, SENTENCES, Case, SuiteCard, by_hazard
 from clinsafe.checklist.answers import Answers, load_answers
 from clinsafe.checklist.fmea import load_fmea
 from clinsafe.checklist.gates import Gate, load_protocol
 from clinsafe.checklist.hazards import load_hazards
 from clinsafe.checklist.items import load_items
-from clinsafe.content import Content
+from clinsafe.content import Content, packaged_root, sha256_file
 from clinsafe.errors import UsageError
 from clinsafe.protocols import Encoder, PairScorer
 from clinsafe.reports import pdf
@@ -61,8 +61,14 @@ def fix_criteria(
         path = content.path("checklist/hazards.yaml")
         raise UsageError(f"{path}: hazard {', '.join(sorted(undeclared))} of the suite is not declared")
     name, chosen = load_protocol(content, protocol, [h.id for h in hazards])
+    if unknown := set(chosen.thresholds) - {h.id for h in load_hazards(content)}:
+        raise UsageError(
+            f"protocol {name!r}: {', '.join(sorted(unknown))} is no hazard of checklist/hazards.yaml"
+        )
     if gates:
-        chosen = chosen.model_copy(update={"gates": list(gates)})
+        name = f"{name}-own-gates"
+        title = f"{chosen.title}, with gates of the institution's own"
+        chosen = chosen.model_copy(update={"gates": list(gates), "title": title})
     fmea = load_fmea(content)
     if unrated := {h.id for h in hazards} - {mode.hazard for mode in fmea.failure_modes}:
         path = content.path("checklist/fmea.yaml")
@@ -86,8 +92,20 @@ def read_answers(content: Content, path: Path | None, criteria: Criteria) -> Ans
     return None if path is None else load_answers(content, path, criteria.items)
 
 
-def suite_record(card: SuiteCard, cases: Sequence[Case]) -> SuiteRecord:
-    """What is known about the cases."""
+def suite_record(card: SuiteCard, cases: Sequence[Case], content: Content) -> SuiteRecord:
+    """What is known about the cases; what the packaged card says does not hold for cases of an overlay."""
+    files = [f"{FOLDER}/{hazard}.jsonl" for hazard in by_hazard(cases)]
+    if any(sha256_file(content.path(f)) != sha256_file(packaged_root() / f) for f in files):
+        return SuiteRecord(
+            title="cases of an overlay, not the packaged suite",
+            version=card.suite_version,
+            tier="written",
+            counts={hazard: len(group) for hazard, group in by_hazard(cases).items()},
+            authorship="not known: an overlay.",
+            second_reader="not known: an overlay.",
+            clinician_review="not known: an overlay.",
+            not_covered=card.not_covered,
+        )
     return SuiteRecord(
         title=card.title,
         version=card.suite_version,

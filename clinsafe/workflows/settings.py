@@ -40,6 +40,8 @@ class ModelEntry(Record):
     passage_prompt: str | None = None
     pooling: Literal["cls", "mean", "last"] | None = None
     base_url: str | None = None
+    timeout: Annotated[float, Field(gt=0)] = 60.0
+    device: str | None = None
 
     @model_validator(mode="before")
     @classmethod

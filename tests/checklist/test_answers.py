@@ -48,7 +48,7 @@ def test_the_template_is_valid_and_answers_nothing(filled):
 def test_with_everything_in_place_the_items_are_met_and_say_why(filled):
     content = Content()
     answers = load_answers(content, filled(all_in_place), FILE)
-    found = {a.number: a for a in answer(FILE, {}, [], answers=answers)}
+    found = {a.number: a for a in answer(FILE, {}, answers=answers)}
     assert [found[n].answer for n in (8, 9, 10)] == ["met"] * 3
     assert found[8].evidence.startswith("120 queries. ")
     assert "SOP 17" in found[9].evidence
@@ -88,6 +88,7 @@ def test_ninety_nine_queries_are_not_a_hundred(filled):
             "'yes', 'no' or 'not assessed'",
         ),
         (lambda t: t.replace("2026-11-30", "30.11.2026"), "Invalid isoformat"),
+        (lambda t: t.replace("2026-11-30", "2126-11-30"), "dated in the future"),
         (lambda t: t + "extra: 1\n", "unknown field"),
     ],
 )
@@ -123,6 +124,23 @@ def test_item_7_asks_every_hazard_and_gives_no_benefit_of_the_doubt(failures, ex
 
 
 def test_items_1_to_6_are_not_answered_by_a_reranker():
-    found = answer(FILE, {}, [], kind="cross-encoder")
+    found = answer(FILE, {}, kind="cross-encoder")
     assert {a.answer for a in found[:6]} == {"not assessed"}
     assert "embedding model" in found[0].evidence
+
+
+def test_a_reranker_that_calls_everything_unlike_is_not_validated():
+    """It never fails by the limit, and is inverted in every case: ties count against it."""
+    unlike = answer_by_cross_encoder(ITEMS[7], reranked(0), "zeros", reranked(60))
+    assert unlike.answer == "not met"
+    assert answer_by_cross_encoder(ITEMS[7], reranked(0), "good", reranked(2)).answer == "met"
+
+
+def test_items_are_answered_by_their_own_limit_whatever_the_protocol():
+    figures = {
+        "suite.negation.failure@protocol=items": rate_of(56, 56),
+        "suite.negation.failure@protocol=lax": rate_of(0, 56),
+    }
+    found = answer(FILE, figures)[0]
+    assert found.answer == "not met"
+    assert "above 0.85" in found.evidence

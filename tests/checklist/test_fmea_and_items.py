@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clinsafe.checklist.fmea import load_fmea, rating, score, zero_failure_note
-from clinsafe.checklist.gates import decide, load_protocol
 from clinsafe.checklist.items import load_items
 from clinsafe.checklist.ten import answer
 from clinsafe.content import Content
@@ -89,10 +88,8 @@ def test_a_scale_that_does_not_fall_is_refused(overlay):
 
 
 def verdicts(k: int, n: int):
-    figures = {f"suite.{h}.failure@protocol=checklist": rate_of(k, n) for h in HAZARDS} | inversions(k, n)
-    _, protocol = load_protocol(Content(), "checklist", HAZARDS)
-    gates = decide(figures, protocol, "checklist", HAZARDS)
-    return {a.number: a for a in answer(load_items(Content()), figures, gates)}
+    figures = {f"suite.{h}.failure@protocol=items": rate_of(k, n) for h in HAZARDS}
+    return {a.number: a for a in answer(load_items(Content()), figures)}
 
 
 def test_an_item_below_its_minimum_is_not_assessed_however_good_or_bad():

@@ -55,7 +55,7 @@ def test_a_gate_that_reads_the_point_value_is_found_out():
     assert mistakes(naive) > 0
 
 
-@given(counts, st.floats(0, 1))
+@given(counts, st.floats(0, 0.999))
 def test_more_failures_never_make_a_better_decision(pair, limit):
     order = ("FAIL", "INCONCLUSIVE", "PASS")
     k, n = pair
@@ -111,3 +111,21 @@ def test_a_gate_reads_the_protocols_own_slice_first():
     assert [r.key for r in decide(figures, protocol, "checklist", ["negation"])] == list(figures)
     assert held(decide(figures, protocol, "checklist", ["negation"])) == []
     assert held(decide({}, protocol, "checklist", ["negation"])) == ["negation"]
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"metric": "failure", "at_least": 0.5},
+        {"metric": "inversion", "at_least": 0.5},
+        {"metric": "same_missed", "at_least": 0.5},
+        {"metric": "pairwise", "at_most": 0.5},
+        {"metric": "failure", "at_most": 1.0},
+        {"metric": "pairwise", "at_least": 0.0},
+        {"metric": "falure", "at_most": 0.1},
+        {"metric": "auroc", "at_least": 0.9},
+    ],
+)
+def test_a_gate_in_the_wrong_direction_or_without_a_limit_is_refused(limits):
+    with pytest.raises(ValueError, match="Gate"):
+        Gate(why="test", **limits)

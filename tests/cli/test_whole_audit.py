@@ -68,7 +68,7 @@ def test_an_institutions_own_protocol_and_answers(small_suite, tmp_path):
             f"  {h}: {{cosine: 0.6}}\n"
             for h in ("negation", "numerical", "temporal", "entity_swap", "hedging", "quantifier")
         )
-        + "gates:\n  - {metric: inversion, at_most: 1.0, why: a test}\n"
+        + "gates:\n  - {metric: inversion, at_most: 0.99, why: a test}\n"
     )
     run("checklist", "init", ".", cwd=tmp_path)
     arguments = (

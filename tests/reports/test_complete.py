@@ -70,6 +70,29 @@ def swapped_case(plain):
         system["cases"][0]["id"] = "num-999"
 
 
+def swapped_splits(plain):
+    for case in plain["systems"][0]["cases"]:
+        case["split"] = "dev" if case["split"] == "test" else "test"
+
+
+def no_unrelated(plain):
+    for system in plain["systems"]:
+        for case in system["cases"]:
+            del case["scores"]["a|other"]
+
+
+def one_sided(plain):
+    """The contradiction is made less similar, and nothing else is thought of."""
+    for case in plain["systems"][0]["cases"]:
+        case["scores"]["a|b"] = 0.0
+
+
+def impossible(plain):
+    """Both directions are thought of, and not what four vectors can be."""
+    for case in plain["systems"][0]["cases"]:
+        case["scores"].update({"a|b": -0.9, "b|a": -0.9})
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -80,7 +103,10 @@ def swapped_case(plain):
         (diluted, "are not in the suite"),
         (swapped_case, "are missing"),
         (lambda e: e["systems"][0]["cases"][5].update(factor=1), "not described as in the suite"),
-        (lambda e: e["systems"][0]["cases"][5].update(split="dev"), "not described as in the suite"),
+        (swapped_splits, "not described as in the suite"),
+        (no_unrelated, "lacks its unrelated pair"),
+        (one_sided, "another similarity of a to b than of b to a"),
+        (impossible, "no four vectors have the similarities"),
         (
             lambda e: e["suite"].update(clinician_review="Reviewed by ten physicians."),
             "what the suite's card says",
@@ -95,17 +121,40 @@ def test_a_careful_forger_is_found(evidence, change, words):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "name"),
     [
-        lambda e: e["criteria"]["items"]["items"][0].update(n_min=1),
-        lambda e: e["criteria"]["items"]["items"][6].update(at_most=1.0),
-        lambda e: e["criteria"]["hazards"][0].update(name="Harmless"),
-        lambda e: e["criteria"]["protocol"].update(title="Approved protocol"),
-        lambda e: e["published"].update(status="sound"),
+        (lambda e: e["criteria"]["items"]["items"][0].update(n_min=1), "checklist/items.yaml"),
+        (lambda e: e["criteria"]["items"]["items"][6].update(at_most=1.0), "checklist/items.yaml"),
+        (lambda e: e["criteria"]["hazards"][0].update(name="Harmless"), "checklist/hazards.yaml"),
+        (lambda e: e["criteria"]["protocol"].update(title="Approved protocol"), "checklist/gates.yaml"),
+        (lambda e: e["criteria"]["fmea"].update(severity_status="reviewed"), "checklist/fmea.yaml"),
+        (lambda e: e["published"].update(status="sound"), "benchmarks/published.yaml"),
     ],
 )
-def test_criteria_and_published_figures_of_ones_own_are_named_as_such(evidence, change):
-    assert not criteria_as_packaged(edited(evidence, change))
+def test_other_criteria_under_the_name_of_the_packaged_file_are_a_fault(evidence, change, name):
+    """With a hash of their own they are an institution's, and named as such."""
+    forged = edited(evidence, change)
+    assert any(f"names the installed {name}" in fault for fault in faults(forged))
+    own = edited(forged, lambda e: e["content"].update({name: "0" * 64}))
+    assert not any("names the installed" in fault for fault in faults(own))
+    assert not criteria_as_packaged(own)
+
+
+def test_known_weights_under_another_name_are_a_fault(evidence):
+    from clinsafe.adapters.weights import ALIASES
+
+    pinned = ALIASES["bge-small-int8"].sha256
+    forged = edited(evidence, lambda e: e["systems"][0]["identity"].update(files={"model.onnx": pinned}))
+    assert any("is the file of BAAI/bge-small" in fault for fault in faults(forged))
+
+
+def test_an_honest_record_of_all_six_hazards_has_no_fault(tmp_path, monkeypatch):
+    """Canonical JSON sorts the hazards, and the suite does not: nothing may depend on their order."""
+    from clinsafe.workflows.audit import run_audit
+
+    monkeypatch.setattr(pdf, "render", lambda *_: b"%PDF")
+    monkeypatch.setattr(view, "similarity_svg", lambda _: "<svg></svg>")
+    assert faults(run_audit("fake:words", out=tmp_path / "run").evidence) == []
 
 
 @pytest.mark.parametrize(

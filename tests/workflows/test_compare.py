@@ -41,7 +41,7 @@ def runs(suite, tmp_path_factory):
 
 def test_a_regression_is_found_with_its_cases(runs):
     result = compare_audits(runs["few"], runs["many"])
-    assert result.regressed == ["temporal"]
+    assert result.regressed == ["temporal", "all"]
     inversion = next(row for row in result.rows if row.event == "inversion")
     assert (inversion.change.only_a, inversion.change.only_b) == (0, 10)
     assert len(inversion.worse) == 10
@@ -69,7 +69,7 @@ def test_what_b_did_not_measure_is_a_regression(runs):
     case.update(scores=None, not_measured="the model failed")
     result = compare_audits(runs["good"], from_bytes(canonical(plain)))
     assert result.lost == [case["id"]]
-    assert result.regressed == ["temporal"]
+    assert result.regressed == ["temporal", "all"]
     assert all(isinstance(row.change, NotMeasured) for row in result.rows)
     json.dumps(result.to_json())
 
@@ -99,3 +99,40 @@ def test_a_record_comes_from_a_folder_or_a_file(runs, tmp_path):
     assert load_record(runs["folder"] / "good" / "evidence.json") == runs["good"]
     with pytest.raises(ReportError, match="cannot be read"):
         load_record(tmp_path / "nothing")
+
+
+def flipped(evidence, how_many):
+    """The record with that many more inversions in each hazard, all at a similarity below every limit."""
+    plain = json.loads(to_bytes(evidence))
+    done = {}
+    for case in plain["systems"][0]["cases"]:
+        done[case["hazard"]] = done.get(case["hazard"], 0) + 1
+        if done[case["hazard"]] <= how_many:
+            case["scores"]["a|a_same"] = case["scores"]["a|b"]
+    return from_bytes(canonical(plain))
+
+
+def test_a_little_in_every_hazard_is_seen_in_the_row_over_all(suite, tmp_path):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pdf, "render", lambda *_: b"%PDF-1.7 stand-in")
+        encoder = oracle(suite, good=True)
+        encoder.identity = ModelIdentity(name="org/good", settings={"dtype": "float32"})
+        good = run_audit(encoder, out=tmp_path / "good").evidence
+    result = compare_audits(good, flipped(good, 3))
+    assert "all" in result.regressed
+    inversions = {row.hazard: row for row in result.rows if row.event == "inversion"}
+    assert not inversions["negation"].regression  # three of 56 lie within the interval
+    assert inversions["all"].change.only_b == 18
+
+
+def test_unlike_kinds_and_useless_candidates(runs):
+    plain = json.loads(to_bytes(runs["good"]))
+    for case in plain["systems"][0]["cases"]:
+        case["scores"] = dict.fromkeys(case["scores"], 0.0)  # calls everything unlike everything
+    useless = from_bytes(canonical(plain))
+    assert "temporal" in compare_audits(runs["good"], useless).regressed
+    rows = compare_audits(runs["good"], useless).rows
+    assert any(row.event == "same_missed" and row.regression for row in rows)
+    plain["systems"][0]["identity"]["kind"] = "cross-encoder"
+    with pytest.raises(UsageError, match=r"a bi-encoder, .* a cross-encoder"):
+        compare_audits(runs["good"], from_bytes(canonical(plain)))
