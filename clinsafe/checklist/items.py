@@ -105,14 +105,14 @@ def answer_by_cross_encoder(
         return ItemAnswer(item.number, "not assessed", "no cross-encoder was audited in this run")
     measured = {h: f for h, f in failures.items() if isinstance(f, Estimate)}
     said = f"{name}: " + ", ".join(f"{h} {f.k}/{f.n}" for h, f in measured.items())
-    if len(measured) < len(failures):
-        return ItemAnswer(item.number, "not assessed", f"{said}; not measured in every hazard")
     judged = list(measured.items()) + [
         (h, f) for h, f in (inversions or {}).items() if isinstance(f, Estimate)
     ]
     if over := sorted({h for h, f in judged if f.lower is not None and f.lower > limit}):
         why = f"more than {limit:.0%} fail or are inverted in {', '.join(over)}; no further mitigation was measured"
         return ItemAnswer(item.number, "not met", f"{said}; {why}")
+    if len(measured) < len(failures):
+        return ItemAnswer(item.number, "not assessed", f"{said}; not measured in every hazard")
     if all(f.upper is not None and f.upper <= limit for _, f in judged):
         return ItemAnswer(item.number, "met", f"{said}; at most {limit:.0%} in every hazard")
     return ItemAnswer(item.number, "not assessed", f"{said}; too few to decide at {limit:.0%}")
