@@ -64,7 +64,7 @@ $(VENV)/.more: $(VENV)/.audit requirements/weights-more.txt
 
 $(VENV)/.dev: $(VENV)/.more
 	@scripts/system-packages test
-	$(PIP) install --quiet $(PINS) -e '.[audit,dev]'
+	$(PIP) install --quiet $(PINS) -e '.[audit,pkcs11,dev]'
 	@touch $@
 
 clean:

@@ -31,11 +31,16 @@ def audit(models: Subjects, *, out: str | Path | None = None, **options: Any) ->
         clinsafe.errors.ClinsafeError: one line on what is wrong and what would be valid.
     """
     from dataclasses import fields
+    from inspect import signature
 
     from clinsafe.adapters.encoders import ModelOptions
+    from clinsafe.errors import UsageError
     from clinsafe.workflows.audit import run_audit
 
     names = {field.name for field in fields(ModelOptions)}
+    valid = sorted(names | set(signature(run_audit).parameters) - {"models", "options"})
+    if unknown := [name for name in options if name not in valid]:
+        raise UsageError(f"audit() has no argument {unknown[0]!r}; there are: {', '.join(valid)}")
     chosen = ModelOptions(**{name: value for name, value in options.items() if name in names})
     rest = {name: value for name, value in options.items() if name not in names or name == "offline"}
     return run_audit(models, options=chosen, out=Path(out) if out is not None else None, **rest)

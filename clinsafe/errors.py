@@ -14,7 +14,8 @@
     ├── OfflineError              something tried to leave the machine under --offline
     ├── RenderError               the PDF could not be made; the HTML and the evidence are kept
     ├── KeyFileError              a signing key is missing, unreadable or its passphrase is wrong
-    └── ReportError               a file is not a clinsafe report, or cannot be read as one
+    ├── TimestampError            a timestamp authority gave no time that a checker accepts; nothing was signed
+    └── ReportError               a file is not a clinsafe report, cannot be read as one, or was not signed as asked
 
 A verdict (a hazard held, a signature that does not verify) is never an exception: it is a result, exit 1.
 """
@@ -101,3 +102,7 @@ class KeyFileError(ClinsafeError):
 
 class ReportError(ClinsafeError, ValueError):
     """A file is not a report or an evidence record that this version can read."""
+
+
+class TimestampError(ClinsafeError):
+    """The authority cannot be reached, refuses, or answers what no checker accepts. Nothing was signed."""

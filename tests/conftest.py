@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import settings
 
 from clinsafe.benchmarks.suite import Case, load_suite
+from clinsafe.checklist.regulatory import load_regulatory
 from clinsafe.content import Content, packaged_root
 
 settings.register_profile("clinsafe", deadline=None)  # no test may depend on how fast a machine is
@@ -59,16 +61,27 @@ def overlay(tmp_path: Path) -> Callable[..., Path]:
     return build
 
 
-@pytest.fixture
-def small_suite(few: list[Case], tmp_path: Path) -> Path:
-    """An overlay whose suite is the `few` cases, for fast whole audits."""
-    root = tmp_path / "small"
+def write_small(root: Path, few: list[Case]) -> Path:
+    """An overlay for fast whole audits: the suite is the `few` cases, and of the rules only some clauses are listed."""
     folder = root / "benchmarks" / "clinsafeembed"
     folder.mkdir(parents=True)
     for hazard in dict.fromkeys(case.hazard for case in few):
         lines = [c.model_dump_json() for c in few if c.hazard == hazard]
         (folder / f"{hazard}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    whole = load_regulatory(Content()).model_dump(mode="json")
+    clauses = whole["clauses"][:4]
+    used = {part["reference"] for part in [*clauses, *whole["schemes"]]}
+    references = [r | {"superseded_by": ""} for r in whole["references"] if r["id"] in used]
+    (root / "checklist").mkdir()
+    text = yaml.safe_dump(whole | {"references": references, "clauses": clauses}, allow_unicode=True)
+    (root / "checklist" / "regulatory.yaml").write_text(text, encoding="utf-8")
     return root
+
+
+@pytest.fixture
+def small_suite(few: list[Case], tmp_path: Path) -> Path:
+    """`write_small` in a folder of its own."""
+    return write_small(tmp_path / "small", few)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from clinsafe.adapters.sentence_transformers import is_classifier, library
+from clinsafe.adapters.sentence_transformers import is_classifier, library, load_folder
 from clinsafe.adapters.weights import ModelFolder
 from clinsafe.errors import ModelError
 from clinsafe.protocols import ModelIdentity, TextPair
@@ -33,23 +33,10 @@ class CrossEncoderScorer:
     """
 
     def __init__(self, folder: ModelFolder, *, device: str | None = None, batch_size: int = 32) -> None:
-        package = library()
+        version = library().__version__
         from torch.nn import Identity
 
-        try:
-            self._model: Any = package.CrossEncoder(
-                str(folder.path),
-                device=device,
-                local_files_only=True,
-                trust_remote_code=folder.trusted_code,
-                model_kwargs={} if folder.trusted_code else {"use_safetensors": True},
-                activation_fn=Identity(),
-            )
-        except Exception as error:  # any loader fault means: this folder is not a usable model
-            raise ModelError(
-                f"model {folder.name!r} cannot be loaded as a cross-encoder: "
-                f"{type(error).__name__}: {str(error)[:200]}"
-            ) from error
+        self._model = load_folder("CrossEncoder", folder, device, activation_fn=Identity())
         refuse_labels(folder.name, int(self._model.num_labels))
         _refuse_random_head(folder, self._model.model)
         self._batch_size = batch_size
@@ -57,7 +44,7 @@ class CrossEncoderScorer:
             name=folder.name,
             revision=folder.revision,
             files=folder.files,
-            settings=self._settings(package.__version__, folder),
+            settings=self._settings(version, folder),
             trusted_code=folder.trusted_code,
             kind="cross-encoder",
         )

@@ -6,7 +6,7 @@ that make no sense for the kind found are refused, so that nobody believes in a 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Literal
 
 from clinsafe import plugins
@@ -69,6 +69,11 @@ class ModelOptions:
             )
         choose({}, None, style=self.prompts)
 
+    def meant_for(self, spec: str) -> ModelOptions:
+        """These options for one of several models: address and time-out are the endpoint's, and no other model's."""
+        usual = ModelOptions()
+        return self if is_endpoint(spec) else replace(self, base_url=usual.base_url, timeout=usual.timeout)
+
 
 PROMPTS = ("prompts", "query_prompt", "passage_prompt")
 ENDPOINT = {"base_url": "only endpoint:NAME has an address", "timeout": "only endpoint:NAME is waited for"}
@@ -87,6 +92,11 @@ REFUSED: dict[str, dict[str, str]] = {
     "an ONNX cross-encoder": {"pooling": "a cross-encoder does not pool", **ONNX, **NO_PROMPTS},
 }
 """Kind -> option -> why it makes no sense there."""
+
+
+def is_endpoint(spec: str) -> bool:
+    """Whether what was written after ``--model`` names a model behind an address."""
+    return spec.startswith("endpoint:")
 
 
 def load_model(spec: str, options: ModelOptions | None = None) -> Encoder | PairScorer:

@@ -8,9 +8,7 @@ organisation and project from ``OPENAI_*`` variables, repeats the service's word
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import json
-import os
 import re
 import time
 import weakref
@@ -22,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import BaseModel, Field, FiniteFloat, ValidationError
 
+from clinsafe.adapters.address import KEY, key_for, on_this_machine, parse_address
 from clinsafe.adapters.prompts import choose, with_prompts
 from clinsafe.errors import MissingDependency, ModelError, OfflineError, UnknownModel, UsageError
 from clinsafe.protocols import Encoder, ModelIdentity, Vectors
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 INSTALL = "pip install 'clinsafe[endpoint]'"
 PROBE = "The sky is blue."
-KEY, ADDRESS = "CLINSAFE_API_KEY", "CLINSAFE_BASE_URL"
 MOST_BYTES_PER_TEXT = 1 << 21  # 65 000 dimensions in full decimals
 # error codes that say more than the status they come with: 429 for a quota that no waiting brings back
 CODES = {"invalid_api_key": 401, "insufficient_quota": 402, "model_not_found": 404}
@@ -46,8 +44,14 @@ class EndpointBusy(EndpointError):
     """Rate limit, server error, time-out or lost connection, after all retries."""
 
     def __init__(self, message: str, retry_after: float = 0.0) -> None:
-        self.retry_after = retry_after
+        self.retry_after = retry_after  # seconds that it asked for
         super().__init__(message)
+
+    def given_up(self, tries: int, seconds: float) -> EndpointBusy:
+        """The same, saying how long it was waited for."""
+        asked = f"; it asks to be left alone for {self.retry_after:.0f} s" if self.retry_after else ""
+        tried = f"{tries} tries" if tries > 1 else "one try"
+        return EndpointBusy(f"{self}{asked}; given up after {tried} in {seconds:.0f} s", self.retry_after)
 
 
 class EndpointGone(EndpointError):
@@ -84,47 +88,6 @@ class Patience:
 
 
 PATIENCE = Patience()
-
-
-def parse_address(base_url: str | None) -> httpx2.URL:
-    """The URL to ask, from the part before ``/embeddings``; None reads ``CLINSAFE_BASE_URL``.
-
-    Raises UsageError, which never repeats the URL: there may be a password in it.
-    """
-    import httpx2
-
-    text, url = (base_url or os.environ.get(ADDRESS, "")).strip(), httpx2.URL()
-    with contextlib.suppress(httpx2.InvalidURL, ValueError):
-        url = httpx2.URL(text)
-        url = url.copy_with(raw_path=url.raw_path.rstrip(b"/") + b"/embeddings")
-    if not text:
-        fault = "is missing"
-    elif not url.host or url.scheme not in ("http", "https") or not 0 < (url.port or 80) < 1 << 16:
-        fault = "is not an http or https URL"
-    elif url.userinfo:
-        fault = f"holds a user or a password; the key is read from {KEY}"
-    elif "?" in text or "#" in text:
-        fault = "holds a query or a fragment"
-    else:
-        return url
-    raise UsageError(f"the endpoint's address {fault}; give --base-url http://HOST:PORT/v1 or set {ADDRESS}")
-
-
-def key_for(url: httpx2.URL) -> str:
-    """The key from the environment, "" where there is none. OpenAI's own goes to OpenAI's own host only."""
-    own = (url.scheme, url.host) == ("https", "api.openai.com")
-    name = "OPENAI_API_KEY" if own and not os.environ.get(KEY) else KEY
-    key = os.environ.get(name, "").strip()
-    if not re.fullmatch(r"[\x21-\x7e]*", key):  # the HTTP library would print it in its complaint
-        raise UsageError(f"{name} must be ASCII letters, digits and signs, without spaces")
-    return key
-
-
-def on_this_machine(url: httpx2.URL) -> bool:
-    """Whether the host is this machine, as ``--offline`` understands it."""
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(url.host).is_loopback
-    return url.host == "localhost"
 
 
 class _Row(BaseModel, strict=True):
@@ -167,8 +130,10 @@ class _Service:
     def _ordered(self, answer: _Answer, count: int) -> tuple[list[list[float]], str]:
         rows = sorted(answer.data, key=lambda row: row.index)
         if [row.index for row in rows] != list(range(count)):
-            valid = f"for {count} text(s); valid is each index from 0 to {count - 1} once"
-            raise BadAnswer(f"{self.where} returned {len(rows)} vector(s) {valid}")
+            valid = f"valid is each index from 0 to {count - 1} once"
+            raise BadAnswer(
+                f"{self.where} was sent {_texts(count)} and returned {len(rows)} of the rows; {valid}"
+            )
         served = answer.model[:100] if isinstance(answer.model, str) else ""
         return [row.embedding for row in rows], served if served.isprintable() else "?"
 
@@ -226,9 +191,9 @@ class _Service:
                 "--base-url is the part before /embeddings (it often ends in /v1)"
             )
         if status in (400, 413, 422):
-            return TextRefused(f"{where}: it refuses these {count} text(s), for their length or their form")
+            return TextRefused(f"{where}: it refuses {_texts(count)}, for length or form")
         if status in (408, 409, 425, 429) or 500 <= status < 600:
-            return EndpointBusy(f"{where}: busy or failing; try later", wait)
+            return EndpointBusy(f"{where}: busy or failing, try later", wait)
         if 300 <= status < 400:
             return BadAnswer(f"{where}, a redirect to {target} that is not followed; give the final address")
         return BadAnswer(f"{where} without embeddings; is --base-url that of an embeddings API?")
@@ -319,7 +284,12 @@ class EndpointEncoder:
             sleep=patience.sleep,
             reraise=True,
         )
-        return retrying(lambda: self._rows(texts, ends - time.monotonic()))
+        try:
+            return retrying(lambda: self._rows(texts, ends - time.monotonic()))
+        except EndpointBusy as error:
+            tries = retrying.statistics["attempt_number"]
+            failure = error.given_up(tries, patience.deadline - (ends - time.monotonic()))
+        raise failure  # out here, as in _post: without a context that carries the texts
 
     def _rows(self, texts: Sequence[str], seconds: float) -> Vectors:
         lists, served = self._service.ask(texts, seconds)
@@ -363,6 +333,10 @@ def load(name: str, *, base_url: str | None = None, timeout: float = 60.0, batch
     key = key_for(url)
     encoder = EndpointEncoder(name, url, key, timeout=timeout, batch_size=batch_size, patience=patience)
     return with_prompts(encoder, chosen)
+
+
+def _texts(count: int) -> str:
+    return "one text" if count == 1 else f"{count} texts"
 
 
 def _client(url: httpx2.URL, key: str) -> httpx2.Client:

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -48,20 +48,7 @@ class SentenceTransformerEncoder:
     """
 
     def __init__(self, folder: ModelFolder, *, device: str | None = None, batch_size: int = 32) -> None:
-        package = library()
-        try:
-            self._model: Any = package.SentenceTransformer(
-                str(folder.path),
-                device=device,
-                local_files_only=True,
-                trust_remote_code=folder.trusted_code,
-                model_kwargs={} if folder.trusted_code else {"use_safetensors": True},
-            )
-        except Exception as error:  # any loader fault means: this folder is not a usable model
-            raise ModelError(
-                f"model {folder.name!r} cannot be loaded by sentence-transformers: "
-                f"{type(error).__name__}: {str(error)[:200]}"
-            ) from error
+        self._model = load_folder("SentenceTransformer", folder, device)
         self._batch_size = batch_size
         self.config_prompts: Mapping[str, str | None] = dict(self._model.prompts or {})
         self.default_prompt_name: str | None = self._model.default_prompt_name
@@ -69,7 +56,7 @@ class SentenceTransformerEncoder:
             name=folder.name,
             revision=folder.revision,
             files=folder.files,
-            settings=self._settings(package.__version__, folder),
+            settings=self._settings(library().__version__, folder),
             trusted_code=folder.trusted_code,
         )
 
@@ -159,6 +146,38 @@ def library() -> Any:
     # loading has a line of our own; a second bar garbles it
     logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     return sentence_transformers
+
+
+def load_folder(
+    kind: Literal["SentenceTransformer", "CrossEncoder"],
+    folder: ModelFolder,
+    device: str | None,
+    **options: object,
+) -> Any:
+    """The library's own object over vetted files, which are all that it may read.
+
+    Args:
+        kind: the library's class.
+        options: further arguments of that class.
+
+    Raises:
+        ModelError: the folder is not a usable model of that kind.
+    """
+    package = library()
+    try:
+        return getattr(package, kind)(
+            str(folder.path),
+            device=device,
+            local_files_only=True,
+            trust_remote_code=folder.trusted_code,
+            model_kwargs={} if folder.trusted_code else {"use_safetensors": True},
+            **options,
+        )
+    except Exception as error:  # any loader fault means: this folder is not a usable model
+        raise ModelError(
+            f"model {folder.name!r} cannot be loaded as a {kind} of sentence-transformers: "
+            f"{type(error).__name__}: {str(error)[:200]}"
+        ) from error
 
 
 def read_json(file: Path) -> dict[str, Any]:

@@ -132,11 +132,6 @@ class Published(Record):
             raise ValueError(f"remarks: {twice[0]} is given twice")
         return self
 
-    def why_different(self, hazard: str) -> list[str]:
-        """Why our figures for a hazard can differ from the printed ones: each reason once, in the file's order."""
-        topics = {*self.bi_encoder[hazard].differs, *self.reranking[hazard].differs}
-        return [text for topic, text in self.differences.items() if topic in topics]
-
 
 def load_published(content: Content) -> Published:
     """The file."""

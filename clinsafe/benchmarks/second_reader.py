@@ -60,7 +60,7 @@ def second_reader(content: Content, cases: Sequence[Case]) -> tuple[list[tuple[s
     agreement = rate_of(agreed, n)
     text = "none"
     if isinstance(agreement, Estimate) and agreement.low is not None:
-        text = f"κ = {kappa(table):.3f}, agreement {agreed}/{n} [{agreement.low:.3f}, {agreement.high:.3f}] exact 95 %"
+        text = f"κ = {kappa(table):z.3f}, agreement {agreed}/{n} [{agreement.low:.3f}, {agreement.high:.3f}] exact 95 %"
     return [("second reader, blind", text)], problems
 
 

@@ -115,7 +115,7 @@ def load_suite(
 
     Args:
         content: where to read from.
-        hazards: only these; None is all.
+        hazards: only these; None is all, and an empty list is refused: it may be a filter that met nothing.
         split: ``dev`` or ``test``; None is both (audits use all of them).
 
     Raises:
@@ -123,7 +123,12 @@ def load_suite(
         UsageError: an unknown hazard, or nothing left.
     """
     card = load_card(content)
-    wanted = list(dict.fromkeys(hazards or card.hazards))
+    if hazards is not None and (isinstance(hazards, str) or not hazards):
+        got = repr(hazards) if isinstance(hazards, str) else "an empty list, which selects nothing"
+        raise UsageError(
+            f"hazards: got {got}; give a list of {', '.join(card.hazards)}, or None for all of them"
+        )
+    wanted = list(dict.fromkeys(card.hazards if hazards is None else hazards))
     if unknown := [h for h in wanted if h not in card.counts]:
         raise UsageError(f"no hazard is called {unknown[0]!r}; there are: {', '.join(card.hazards)}")
     cases: list[Case] = []

@@ -102,7 +102,7 @@ def _attempt(encode: Encode, texts: Sequence[str]) -> Vectors | str:
         why = str(error) if isinstance(error, ClinsafeError) else type(error).__name__
         return f"{FAILED} ({why})"
     if rows.ndim != 2 or rows.shape[0] != len(texts) or rows.shape[1] == 0:
-        return f"the model returned shape {rows.shape} for {len(texts)} text(s)"
+        return f"the model returned shape {rows.shape} where the number of texts was {len(texts)}"
     return rows
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from clinsafe.content import Content, Record, load_yaml, sha256_file
 from clinsafe.errors import UsageError
@@ -26,6 +26,15 @@ Share = Annotated[float, Field(ge=0, le=1)]
 ProtocolName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_\-]*$")]
 TENFOLD = 10.0
 FILE = "checklist/gates.yaml"
+
+
+def _said(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty; say it in words, the report prints it beside the limit")
+    return text
+
+
+Words = Annotated[str, AfterValidator(_said)]
 
 
 class Threshold(Record):
@@ -47,7 +56,7 @@ class Gate(Record):
     metric: Literal["failure", "same_missed", "inversion", "pairwise"]
     at_most: Share | None = None
     at_least: Share | None = None
-    why: str
+    why: Words
 
     @model_validator(mode="after")
     def _one_limit(self) -> Gate:
@@ -86,8 +95,8 @@ class Protocol(Record):
     table and the verdict of the paper's test script, which any single pair above the limit fails.
     """
 
-    title: str
-    source: str
+    title: Words
+    source: Words
     thresholds: dict[str, Threshold]
     cross_encoder: Share = 0.5
     keep_same: Annotated[float, Field(gt=0.5, le=1)] = 0.95

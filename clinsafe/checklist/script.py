@@ -84,12 +84,13 @@ class ScriptVerdict:
 
     @property
     def sentence(self) -> str:
-        """The script's last line."""
+        """The script's last line; a cross-encoder that was run without an encoder is called what it is."""
         if self.passed:
             return "SAFETY VERDICT: All tests passed."
         if self.failing == 0:
             return "SAFETY VERDICT: not given, a category was not run or not measured."
-        return f"SAFETY VERDICT: EMBEDDING MODEL FAILED {self.failing}/{self.pairs} TESTS"
+        kind = "EMBEDDING MODEL" if any(c.bi for c in self.categories) else "CROSS-ENCODER"
+        return f"SAFETY VERDICT: {kind} FAILED {self.failing}/{self.pairs} TESTS"
 
     @property
     def advice(self) -> Sequence[str]:

@@ -10,10 +10,12 @@ from typing import Annotated
 
 import typer
 
-from clinsafe.cli import audit, compare, doctor, report, start, suite
+from clinsafe.cli import audit, compare, doctor, qualify, report, start, suite
 from clinsafe.cli.console import printable
 from clinsafe.errors import ClinsafeError
 from clinsafe.version import VERSION
+
+STOPPED = 130
 
 app = typer.Typer(
     name="clinsafe",
@@ -25,6 +27,7 @@ app = typer.Typer(
 app.command("audit")(audit.audit)
 app.command("init")(start.init)
 app.command("compare")(compare.compare)
+app.command("qualify")(qualify.qualify)
 app.command("doctor")(doctor.doctor)
 app.add_typer(start.checklist, name="checklist")
 app.add_typer(suite.app, name="suite")
@@ -53,7 +56,11 @@ def main() -> None:
     except ClinsafeError as error:
         _stop(str(error), error.exit_code)
     except KeyboardInterrupt:
-        _stop("stopped before anything was computed", 130)
+        _stop("stopped", STOPPED)
+    except SystemExit as end:
+        if end.code == STOPPED:  # typer ends so on Ctrl-C, without a word
+            _stop("stopped", STOPPED)
+        raise
     except BrokenPipeError:
         sys.stderr.close()  # the reader of a pipe has gone; there is nobody to tell
         sys.exit(1)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clinsafe.cli.console import progress
+from clinsafe.cli.console import progress, stoppable
 
 if TYPE_CHECKING:
     from clinsafe.adapters.encoders import ModelOptions
-    from clinsafe.reports.sign import SigningKey
+    from clinsafe.reports.declaration import DeclaredClass
     from clinsafe.workflows.settings import Plan
 
 
@@ -39,7 +37,13 @@ def audit(
     out: Annotated[Path | None, typer.Option(help="Run folder; default: runs/<model>-<time>.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the run in --out.")] = False,
     key: Annotated[
-        Path | None, typer.Option(help="PKCS#12 signing key; default: your development key.")
+        Path | None, typer.Option(help="PKCS#12 or PEM signing key; default: your development key.")
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option(help="PEM certificate of a PEM key, with its issuers'.")
+    ] = None,
+    timestamp_url: Annotated[
+        str | None, typer.Option(help="RFC 3161 timestamp authority; asked over the network.")
     ] = None,
     no_sign: Annotated[bool, typer.Option("--no-sign", help="Leave the report unsigned.")] = False,
     passphrase_file: Annotated[
@@ -48,7 +52,13 @@ def audit(
     ] = None,
     operator: Annotated[str | None, typer.Option(help="Who runs the audit; printed in the report.")] = None,
     declared_use: Annotated[str | None, typer.Option(help="Intended use, as declared.")] = None,
-    declared_class: Annotated[str | None, typer.Option(help="Device class, as declared.")] = None,
+    declared_class: Annotated[
+        list[str] | None,
+        typer.Option(help="SCHEME=VALUE, as declared (`clinsafe checklist classes`); may be repeated."),
+    ] = None,
+    previous: Annotated[
+        Path | None, typer.Option(help="Earlier run or report: what changed since stands in the report.")
+    ] = None,
     revision: Annotated[str | None, typer.Option(help="Hub revision of the model.")] = None,
     device: Annotated[str | None, typer.Option(help="Torch device; default: the library's choice.")] = None,
     batch_size: Annotated[int, typer.Option(min=1, max=4096, help="Texts per forward pass.")] = 32,
@@ -84,63 +94,77 @@ def audit(
 
     Exit code 0: every hazard of every model passed. 1: at least one is held. 2: usage or input error.
     """
-    from clinsafe.adapters.encoders import ModelOptions
-    from clinsafe.cli.verdict import show, write_figures
-    from clinsafe.errors import UsageError
-    from clinsafe.reports.evidence import Declaration
-    from clinsafe.workflows.audit import Subject, run_audit
+    with stoppable():
+        from clinsafe.adapters.encoders import ModelOptions
+        from clinsafe.cli.files import refuse_unwritable
+        from clinsafe.cli.sign import key_or_none
+        from clinsafe.cli.verdict import show, write_figures
+        from clinsafe.reports.declaration import Declaration
+        from clinsafe.reports.timestamps import authority
+        from clinsafe.workflows.audit import Subject, run_audit
 
-    if json_file and not json_file.parent.is_dir():
-        raise UsageError(f"{json_file}: its folder is not there; make it first")
-    if base_url and model and not any(m.startswith("endpoint:") for m in model):
-        raise UsageError("--base-url is the address of an endpoint: give --model endpoint:NAME too")
-    plan = _plan(config, model or [])
-    options = ModelOptions(
-        revision=revision,
-        device=device,
-        batch_size=batch_size,
-        backend=backend,
-        prompts=prompts,
-        query_prompt=query_prompt,
-        passage_prompt=passage_prompt,
-        pooling=pooling,
-        base_url=base_url,
-        timeout=timeout,
-        offline=offline,
-        trust_remote_code=trust_remote_code,
-    )
-    said = {"operator": operator, "intended_use": declared_use, "device_class": declared_class}
-    declaration = (plan.declaration if plan else Declaration()).model_copy(
-        update={name: text for name, text in said.items() if text is not None}
-    )
-    signing = None if no_sign else _signing_key(key, passphrase_file)
-    with progress() as stage:
-        result = run_audit(
-            plan.subjects(options, model or [])
-            if plan
-            else [Subject(m, _fitting(m, options)) for m in model or []],
-            protocol=protocol or (plan.protocol if plan else None),
-            gates=plan.settings.gates if plan else (),
-            hazards=hazard,
-            answers=answers or (plan.answers if plan else None),
-            declaration=declaration,
-            settings=plan.file if plan else None,
-            out=out,
-            force=force,
-            overlay=content or (plan.overlay if plan else None),
-            key=signing,
+        refuse_unwritable(json_file)
+        plan = _plan(config, model or [])
+        options = ModelOptions(
+            revision=revision,
+            device=device,
+            batch_size=batch_size,
+            backend=backend,
+            prompts=prompts,
+            query_prompt=query_prompt,
+            passage_prompt=passage_prompt,
+            pooling=pooling,
+            base_url=base_url,
+            timeout=timeout,
             offline=offline,
-            stage=stage,
+            trust_remote_code=trust_remote_code,
         )
+        named = model or ([entry.model for entry in plan.settings.models] if plan else [])
+        _refuse_without_endpoint(options, named)
+        classes = [_declared(text) for text in declared_class or []] or None
+        said = {"operator": operator, "intended_use": declared_use, "classes": classes}
+        declaration = (plan.declaration if plan else Declaration()).model_copy(
+            update={name: value for name, value in said.items() if value is not None}
+        )
+        signing = None if no_sign else key_or_none(key, passphrase_file, certificate)
+        timestamper = authority(timestamp_url, offline=offline) if timestamp_url and signing else None
+        with progress() as stage:
+            result = run_audit(
+                plan.subjects(options, model or [])
+                if plan
+                else [Subject(m, options.meant_for(m)) for m in model or []],
+                protocol=protocol or (plan.protocol if plan else None),
+                gates=plan.settings.gates if plan else (),
+                hazards=hazard,
+                answers=answers or (plan.answers if plan else None),
+                previous=previous,
+                declaration=declaration,
+                settings=plan.file if plan else None,
+                out=out,
+                force=force,
+                overlay=content or (plan.overlay if plan else None),
+                key=signing,
+                timestamper=timestamper,
+                offline=offline,
+                stage=stage,
+            )
     show(result)
     if json_file:
         write_figures(result, json_file)
     raise typer.Exit(0 if result.released else 1)
 
 
-def _fitting(model: str, options: ModelOptions) -> ModelOptions:
-    """An address is meant for the endpoint among several models."""
-    return options if model.startswith("endpoint:") else replace(options, base_url=None)
+def _refuse_without_endpoint(options: ModelOptions, models: list[str]) -> None:
+    """What is said of an endpoint, and no endpoint among the models, would be read by nothing."""
+    from clinsafe.adapters.encoders import is_endpoint
+    from clinsafe.errors import UsageError
+
+    if any(map(is_endpoint, models)):
+        return
+    if options.base_url is not None:
+        raise UsageError("--base-url is the address of an endpoint: give --model endpoint:NAME too")
+    if options.timeout != type(options)().timeout:
+        raise UsageError("--timeout is how long an endpoint is waited for: give --model endpoint:NAME too")
 
 
 def _plan(config: Path | None, models: list[str]) -> Plan | None:
@@ -159,13 +183,14 @@ def _plan(config: Path | None, models: list[str]) -> Plan | None:
     return load_settings(Path(FILE_NAME))
 
 
-def _signing_key(path: Path | None, passphrase_file: Path | None) -> SigningKey | None:
-    """The key, opened before anything is computed: a wrong passphrase must not cost an audit."""
-    from clinsafe.cli.report import ask_passphrase
-    from clinsafe.reports.keys import default_folder, find_passphrase, load_key
+def _declared(text: str) -> DeclaredClass:
+    """``mdr-class=IIa``; without a scheme it is free text."""
+    from clinsafe.errors import UsageError
+    from clinsafe.reports.declaration import OTHER_SCHEME, DeclaredClass
 
-    chosen = path or default_folder() / "development.p12"
-    if path is None and not chosen.is_file():
-        return None
-    passphrase = find_passphrase(chosen, file=passphrase_file, environ=os.environ, prompt=ask_passphrase())
-    return load_key(chosen, passphrase)
+    scheme, found, value = (part.strip() for part in text.partition("="))
+    if not found:
+        scheme, value = OTHER_SCHEME, scheme
+    if not (scheme and value):
+        raise UsageError(f"--declared-class {text!r}: give SCHEME=VALUE, for example mdr-class=IIa")
+    return DeclaredClass(scheme=scheme, value=value)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clinsafe.cli.console import out as stdout
-from clinsafe.cli.console import printable
+from clinsafe.cli.console import printable, prose
+
+if TYPE_CHECKING:
+    from clinsafe.paired import Difference
 
 SHOWN = 6
 
@@ -29,10 +32,13 @@ def compare(
     from rich.table import Table
     from rich.text import Text
 
+    from clinsafe.cli.files import refuse_unwritable, write_whole
     from clinsafe.paired import Difference
-    from clinsafe.workflows.compare import WORDS, compare_audits, load_record
+    from clinsafe.reports.changes import WORDS, compare_audits
+    from clinsafe.reports.evidence import load
 
-    result = compare_audits(load_record(a), load_record(b), system_a=system_a, system_b=system_b)
+    refuse_unwritable(json_file)
+    result = compare_audits(load(a), load(b), system_a=system_a, system_b=system_b)
     console = stdout()
     console.print(
         f"A  {printable(result.a)}\nB  {printable(result.b)}\nprotocol {result.protocol}",
@@ -45,8 +51,7 @@ def compare(
     for row in result.rows:
         change = row.change
         if isinstance(change, Difference):
-            cells = [str(change.n), str(change.only_a), str(change.only_b),
-                     f"{100 * change.value:+.0f} [{100 * change.low:+.0f}, {100 * change.high:+.0f}]",
+            cells = [str(change.n), str(change.only_a), str(change.only_b), points_text(change),
                      p_text(row.p_holm)]  # fmt: skip
         else:
             cells = [str(change.n), "", "", "not measured", ""]
@@ -61,20 +66,23 @@ def compare(
         for word, cases in (("now", row.worse), ("no longer", row.better)):
             if cases and row.hazard != "all":
                 more = f" and {len(cases) - SHOWN} more (--json lists them)" if len(cases) > SHOWN else ""
-                console.print(f"{row.hazard}, {word} {WORDS[row.event]}: {', '.join(cases[:SHOWN])}{more}",
-                              markup=False, soft_wrap=True)  # fmt: skip
+                shown = printable(", ".join(cases[:SHOWN]))
+                prose(console, f"{row.hazard}, {word} {WORDS[row.event]}: {shown}{more}")
     for fake in result.fakes:
-        console.print(
-            f"{printable(fake)} is a fake: no figure of it may be published", markup=False, soft_wrap=True
-        )
+        prose(console, f"{printable(fake)} is a fake: no figure of it may be published")
     if result.lost:
-        console.print(f"not measured by B: {', '.join(result.lost)}", markup=False, soft_wrap=True)
+        prose(console, f"not measured by B: {printable(', '.join(result.lost))}")
     worse = result.regressed
     console.print(f"WORSE in {', '.join(worse)}" if worse else "no regression beyond its interval",
                   style="bold red" if worse else "bold green", markup=False, soft_wrap=True)  # fmt: skip
     if json_file:
-        json_file.write_text(json.dumps(result.to_json(), indent=1), encoding="utf-8")
+        write_whole({json_file: json.dumps(result.to_json(), indent=1)})
     raise typer.Exit(1 if worse else 0)
+
+
+def points_text(change: Difference) -> str:
+    """``+4 [-1, +9]``: points of 100 cases; what rounds to nothing has no minus."""
+    return f"{100 * change.value:+z.0f} [{100 * change.low:+z.0f}, {100 * change.high:+z.0f}]"
 
 
 def p_text(p: float | None) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clinsafe.cli.console import out as stdout
-from clinsafe.cli.console import progress
+from clinsafe.cli.console import printable, progress, prose
 
 if TYPE_CHECKING:
     from clinsafe.content import Content
@@ -50,8 +50,8 @@ def _score(model: str, content: Content) -> None:
         limit = float(published.thresholds.cross_encoder if cross else published.thresholds.cosine)
         rows = score_paper38(system, limit, content)
     console = stdout()
-    console.print(f"{system.identity.name}, {system.identity.kind}: the paper's 38 public pairs", markup=False,
-                  soft_wrap=True)  # fmt: skip
+    name = printable(system.identity.name)
+    prose(console, f"{name}, {system.identity.kind}: the paper's 38 public pairs")
     line = "{:<12}{:<15}{:<18}{}"
     theirs = "published share above" if cross else "published MiniLM, BGE"
     console.print(line.format("hazard", "mean ± SD", f"above {limit:g}", theirs), markup=False)
@@ -62,7 +62,7 @@ def _score(model: str, content: Content) -> None:
         else:
             cells = [published.bi_encoder[row.hazard].cells[m.name] for m in published.models[:2]]
             printed = ", ".join(f"{cell.mean} ± {cell.sd}" for cell in cells)
-        mine = f"{row.mean:.3f} ± {row.sd:.3f}"
+        mine = f"{row.mean:z.3f} ± {row.sd:.3f}"
         console.print(line.format(row.hazard, mine, share(row.above, row.n), printed), markup=False)
     console.print("above: k/n [Clopper-Pearson, 95 %]; published: 312 pairs, most of them not public", style="dim",
                   markup=False)  # fmt: skip

@@ -1,4 +1,4 @@
-"""``clinsafe report``: keys, rendering and verification."""
+"""``clinsafe report``: keys and rendering; the other commands have files of their own."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Annotated
 
 import typer
 
-from clinsafe.cli.console import out as stdout
-from clinsafe.cli.console import printable, progress
+from clinsafe.cli.approve import approve
+from clinsafe.cli.console import progress
+from clinsafe.cli.export import export
+from clinsafe.cli.sign import sign
+from clinsafe.cli.verification import verify
 
-app = typer.Typer(help="Make a signing key; verify a report.", no_args_is_help=True)
+app = typer.Typer(help="Make a key; sign, verify, approve and export reports.", no_args_is_help=True)
 
 
 def ask_passphrase() -> Callable[[str], str] | None:
@@ -67,68 +70,13 @@ def key(
 
 
 @app.command()
-def verify(
-    file: Annotated[Path, typer.Argument(help="report.pdf, or evidence.json with its sidecar.")],
-    trust: Annotated[
-        list[Path] | None, typer.Option(help="Certificate to trust; default: your development certificate.")
-    ] = None,
-    json_file: Annotated[Path | None, typer.Option("--json", help="Write the facts here.")] = None,
-) -> None:
-    """Check signature and completeness, derive every figure again, render the pages again.
-
-    Exit code 0: valid. 1: invalid. 2: not a report.
-    """
-    import json
-
-    from clinsafe.reports.complete import criteria_as_packaged, suite_compared
-    from clinsafe.reports.verify import verify as run
-
-    with progress() as stage:
-        stage("Deriving and rendering", 0, 0)
-        result = run(file, trust or ())
-    console = stdout()
-    complete = (
-        "all cases and criteria are there"
-        if suite_compared(result.evidence)
-        else "NOT COMPARED: the record was made with another suite than the installed one"
-    )
-    held = "; ".join(
-        f"{system.label} held: {', '.join(map(str, said.get('held', []))) or 'a fake, or failed by the script'}"
-        for system, said in zip(result.evidence.subjects, result.evidence.assessments, strict=True)
-        if said.get("released") is not True
-    )
-    lines = [
-        ("signature", "good" if not result.signature.problems else "; ".join(result.signature.problems)),
-        ("completeness", "; ".join(result.incomplete) or complete),
-        (
-            "figures",
-            "; ".join(result.faults[:5]) or f"{result.figures} derived again from the scores, all equal",
-        ),
-        ("criteria", "as packaged" if criteria_as_packaged(result.evidence) else "NOT the packaged ones"),
-        ("pages", f"{result.rerender}: {result.rerender_reason}"),
-        ("evidence", f"SHA-256 {result.evidence_sha256}"),
-        ("audit verdict", "released by protocol" if result.evidence.released else held),
-    ]
-    for label, text in lines:
-        console.print(f"{label:<14}{printable(text)}", markup=False, soft_wrap=True)
-    console.print(
-        printable(result.verdict),
-        style="bold green" if result.valid else "bold red",
-        markup=False,
-        soft_wrap=True,
-    )
-    if json_file:
-        json_file.write_text(json.dumps(result.to_json(), indent=1), encoding="utf-8")
-    raise typer.Exit(0 if result.valid else 1)
-
-
-@app.command()
 def render(
     evidence: Annotated[Path, typer.Argument(help="evidence.json of a run.")],
     out: Annotated[Path, typer.Option(help="The PDF to write.")],
     force: Annotated[bool, typer.Option("--force", help="Replace the file.")] = False,
 ) -> None:
     """Make the (unsigned) PDF again from a run's evidence."""
+    from clinsafe.cli.files import write_whole
     from clinsafe.content import Content
     from clinsafe.errors import OutputExists, ReportError
     from clinsafe.reports import pdf
@@ -143,5 +91,9 @@ def render(
         raise ReportError(f"{evidence}: {faults[0]}; a record that does not add up is not made into a report")
     with progress() as stage:
         stage("Rendering", 0, 0)
-        out.write_bytes(pdf.render(html(record, content), to_bytes(record), record.created, content))
+        write_whole({out: pdf.render(html(record, content), to_bytes(record), record.created, content)})
     typer.echo(f"report at {out}")
+
+
+for command in (verify, sign, approve, export):
+    app.command()(command)

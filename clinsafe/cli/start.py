@@ -54,12 +54,25 @@ def checklist_list(content: Content_ = None) -> None:
         console.print(f"    {item.criterion}{least}", markup=False)
 
 
+@checklist.command("classes")
+def checklist_classes(content: Content_ = None) -> None:
+    """The schemes of classification and their values, as clinsafe.yaml and --declared-class take them."""
+    from clinsafe.checklist.regulatory import load_regulatory
+    from clinsafe.cli.console import out, prose
+    from clinsafe.content import Content
+
+    console = out()
+    for scheme in load_regulatory(Content(content)).schemes:
+        values = " | ".join(scheme.values)
+        console.print(f"{scheme.id}={values}", style="bold", markup=False, soft_wrap=True)
+        prose(console, f"{scheme.title}: {scheme.rule}", indent="    ")
+
+
 def _write(folder: Path, files: dict[str, str], force: bool) -> None:
+    from clinsafe.cli.files import write_whole
     from clinsafe.errors import OutputExists
 
     taken = [folder / name for name in files if (folder / name).exists()]
     if taken and not force:
         raise OutputExists(f"{taken[0]} exists; choose another folder, or replace it with --force")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    write_whole({folder / name: text for name, text in files.items()})

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from clinsafe.cli import paper
+from clinsafe.cli.console import counted, printable, progress, prose
 from clinsafe.cli.console import out as stdout
-from clinsafe.cli.console import progress
 
 app = typer.Typer(help="List, show and validate the cases of the suite.", no_args_is_help=True)
 
@@ -84,9 +84,13 @@ def validate(content: ContentOption = None) -> None:
         table.add_row(label, Text(text, overflow="fold"))
     console.print(table)
     for problem in result.problems:
-        console.print(f"✕ {problem}", style="red", markup=False, soft_wrap=True)
-    console.print("the suite keeps every rule of its card" if not result.problems else
-                  f"{len(result.problems)} rule(s) broken", style="bold", markup=False)  # fmt: skip
+        prose(console, f"✕ {printable(problem)}", style="red")
+    broken = counted(len(result.problems), "rule")
+    prose(
+        console,
+        f"{broken} broken" if result.problems else "the suite keeps every rule of its card",
+        style="bold",
+    )
     raise typer.Exit(1 if result.problems else 0)
 
 
@@ -98,13 +102,12 @@ def page(
     """Write the suite as Markdown pages that a clinician can read and object to."""
     from clinsafe.benchmarks.page import pages
     from clinsafe.checklist.hazards import load_hazards
+    from clinsafe.cli.files import write_whole
     from clinsafe.content import Content
 
     tree = Content(content)
-    for name, text in pages(tree, {h.id: h for h in load_hazards(tree)}).items():
-        target = out / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
+    written = pages(tree, {h.id: h for h in load_hazards(tree)})
+    write_whole({out / name: text for name, text in written.items()})
     stdout().print(f"pages at {out / 'suite.md'}", markup=False, soft_wrap=True)
 
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clinsafe.cli.console import counted, printable, prose
 from clinsafe.cli.console import out as stdout
-from clinsafe.cli.console import printable
+from clinsafe.cli.files import write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,23 +35,22 @@ def show(result: AuditResult) -> None:
     console.print("% of cases \\[exact 95 % interval]; gates read one-sided 95 % bounds", style="dim")
     _ranking(console, evidence)
     for note in result.notes:
-        console.print(f"note: {note}", markup=False, soft_wrap=True)
+        prose(console, f"note: {printable(note)}")
     console.print(f"signed by {result.signed}" if result.signed else
                   "unsigned: make a key with `clinsafe report key`", markup=False, soft_wrap=True)  # fmt: skip
     several = len(result.assessments) > 1
     for assessment in result.assessments if several else ():
-        word = "released" if assessment.released else f"{len(assessment.held)} hazards held"
+        word = "released" if assessment.released else f"{counted(len(assessment.held), 'hazard')} held"
         console.print(f"{printable(assessment.label)}: {word}", markup=False, soft_wrap=True)
-    console.print(f"{len(result.held)} hazards held; report at {result.report}", markup=False, soft_wrap=True)
+    held = counted(len(result.held), "hazard")
+    console.print(f"{held} held; report at {result.report}", markup=False, soft_wrap=True)
 
 
 def _table(console: Console, evidence: Evidence, record: SystemRecord, assessment: Assessment) -> None:
     from rich.table import Table
 
     name = evidence.criteria.protocol_name
-    console.print(
-        f"{printable(record.label)}, {record.identity.kind}, protocol {name}", markup=False, soft_wrap=True
-    )
+    prose(console, f"{printable(record.label)}, {record.identity.kind}, protocol {name}")
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     for column in COLUMNS:
         table.add_column(column, no_wrap=True)
@@ -64,18 +64,18 @@ def _table(console: Console, evidence: Evidence, record: SystemRecord, assessmen
         table.add_row(hazard, str(evidence.suite.counts[hazard]), *cells, MARKS[worst])
     console.print(table)
     if assessment.left_out:
-        console.print(
-            f"not released: {', '.join(assessment.left_out)} not measured", markup=False, soft_wrap=True
-        )
+        prose(console, f"not released: {', '.join(assessment.left_out)} not measured")
     if assessment.fake:
-        console.print("not released: the model is a fake", markup=False, soft_wrap=True)
+        prose(console, "not released: the model is a fake")
     missing = [case for case in record.cases if case.not_measured]
     if missing:
-        why = f"{len(missing)} case(s) not measured, first {missing[0].id}: {missing[0].not_measured}"
-        console.print(printable(why), markup=False)
+        why = (
+            f"{counted(len(missing), 'case')} not measured, first {missing[0].id}: {missing[0].not_measured}"
+        )
+        prose(console, printable(why))
     for setting in ("remark", "prompt_hint"):
         if said := record.identity.settings.get(setting):
-            console.print(f"note: {printable(said)}", markup=False)
+            prose(console, f"note: {printable(said)}")
 
 
 def _script(console: Console, verdict: ScriptVerdict) -> None:
@@ -94,7 +94,7 @@ def _script(console: Console, verdict: ScriptVerdict) -> None:
 
 def _cells(category: Category) -> list[str]:
     def both(side: Side | None) -> list[str]:
-        return ["not run", "not run"] if side is None else [f"{side.mean:.3f}", f"{100 * side.rate:.0f}%"]
+        return ["not run", "not run"] if side is None else [f"{side.mean:z.3f}", f"{100 * side.rate:.0f}%"]
 
     return [*both(category.bi), *both(category.cross)]
 
@@ -138,7 +138,7 @@ def write_figures(result: AuditResult, path: Path) -> None:
     for record in subjects:
         for key, figure in record.figures.items():
             found[key if len(subjects) == 1 else _of_model(key, record.label)] = figure
-    path.write_text(json.dumps(found, indent=1, sort_keys=True), encoding="utf-8")
+    write_whole({path: json.dumps(found, indent=1, sort_keys=True)})
 
 
 def _of_model(key: str, label: str) -> str:

@@ -15,7 +15,7 @@ from clinsafe.benchmarks.measure import Limits
 from clinsafe.benchmarks.measure import figures as measure
 from clinsafe.benchmarks.outcomes import TOLERANCE, inverted, ranked
 from clinsafe.benchmarks.scoring import CaseResult
-from clinsafe.checklist import fmea, gates, items, script, ten
+from clinsafe.checklist import fmea, gates, items, risk, script, ten
 from clinsafe.checklist.answers import Answers
 from clinsafe.protocols import ModelIdentity
 from clinsafe.reports.evidence import RANKS_ONLY, CaseRecord, Criteria, SystemIdentity, SystemRecord
@@ -29,6 +29,7 @@ class Assessment:
     label: str
     gates: list[gates.GateResult]
     fmea: list[fmea.FmeaRow]
+    risk: list[risk.RiskRow]
     items: list[items.ItemAnswer]
     script: script.ScriptVerdict | None
     anomalies: dict[str, list[str]]
@@ -51,6 +52,7 @@ class Assessment:
         """Plain data for the evidence, the derived verdicts included."""
         plain = asdict(self)
         plain["fmea"] = [asdict(row) | {"rpn": row.rpn} for row in self.fmea]
+        plain["risk"] = [_risk_row(row) for row in self.risk]
         if self.script is not None:
             plain["script"] = {
                 "categories": [asdict(c) | {"word": c.word} for c in self.script.categories],
@@ -145,10 +147,12 @@ def _assess(
     own = [record] if record.identity.kind == "cross-encoder" else rerankers
     # of several cross-encoders the worst answers: the order in which they were named must not decide
     reranker = max(own, key=lambda r: _count(r, criteria), default=None)
+    modes = [row for row in fmea.score(found, criteria.fmea) if row.hazard in hazards]
     return Assessment(
         label=record.label,
         gates=decided,
-        fmea=[row for row in fmea.score(found, criteria.fmea) if row.hazard in hazards],
+        fmea=modes,
+        risk=risk.assess(modes, criteria.risk),
         items=ten.answer(
             criteria.items,
             found,
@@ -165,6 +169,19 @@ def _assess(
         # every failure mode must have been measured: what was left out is not a pass
         left_out=left_out,
     )
+
+
+def _risk_row(row: risk.RiskRow) -> dict[str, Any]:
+    """A row without the controls, which stand in the criteria; what was not measured says so."""
+    return {
+        "hazard": row.hazard,
+        "id": row.id,
+        "severity": row.severity,
+        "bound": "not measured" if row.bound is None else row.bound,
+        "n": row.n,
+        "before": row.before,
+        "after": "not measured" if row.after is None else row.after,
+    }
 
 
 def _count(record: SystemRecord, criteria: Criteria) -> int:

@@ -21,6 +21,8 @@ from clinsafe.checklist.gates import FILE as GATES
 from clinsafe.checklist.gates import GatesFile, load_protocol
 from clinsafe.checklist.hazards import load_hazards
 from clinsafe.checklist.items import load_items
+from clinsafe.checklist.regulatory import load_regulatory
+from clinsafe.checklist.risk import load_risk
 from clinsafe.content import Content, sha256_file
 from clinsafe.errors import UsageError
 from clinsafe.protocols import ModelIdentity
@@ -29,7 +31,8 @@ from clinsafe.version import VERSION
 
 CLOSE, GRAM = 1e-6, 1e-5
 MIRRORED = (("a|b", "b|a"), ("a|a_same", "a_same|a"), ("b|b_same", "b_same|b"))
-CRITERIA = ("checklist/gates.yaml", "checklist/fmea.yaml", "checklist/items.yaml", "checklist/hazards.yaml",
+CRITERIA = ("checklist/gates.yaml", "checklist/fmea.yaml", "checklist/risk.yaml", "checklist/items.yaml",
+            "checklist/hazards.yaml",
             "benchmarks/published.yaml")  # fmt: skip
 
 
@@ -60,9 +63,11 @@ def _other_content(evidence: Evidence) -> list[str]:
     pairs: list[tuple[str, object, object]] = [
         (GATES, criteria.protocol, protocols.get(criteria.protocol_name, criteria.protocol)),
         ("checklist/fmea.yaml", criteria.fmea, load_fmea(content)),
+        ("checklist/risk.yaml", criteria.risk, load_risk(content)),
         ("checklist/items.yaml", criteria.items, load_items(content)),
         ("checklist/hazards.yaml", criteria.hazards, hazards),
         ("benchmarks/published.yaml", evidence.published, load_published(content)),
+        ("checklist/regulatory.yaml", evidence.regulatory, load_regulatory(content)),
     ]
     return [
         f"the record names the installed {name}, and says something else than that file"
@@ -97,7 +102,8 @@ def _against_the_suite(evidence: Evidence) -> list[str]:
     """Cases, the words about them, and the baselines: all of it follows from the installed suite."""
     content = Content()
     card = load_card(content)
-    cases = load_suite(content, hazards=[h for h in card.counts if h in evidence.suite.counts])
+    # a record that claims no hazard at all is held against the whole suite
+    cases = load_suite(content, hazards=[h for h in card.counts if h in evidence.suite.counts] or None)
     faults: list[str] = []
     for system in evidence.systems:
         faults += _other_cases({case.id: case for case in cases}, system.cases, system.label)
@@ -210,8 +216,22 @@ def criteria_as_packaged(evidence: Evidence) -> bool:
     except UsageError:
         return False
     hazards = [h for h in load_hazards(content) if h.id in evidence.suite.counts]
-    packaged = (protocol, load_fmea(content), load_items(content), hazards, load_published(content))
-    stated = (criteria.protocol, criteria.fmea, criteria.items, criteria.hazards, evidence.published)
+    packaged = (
+        protocol,
+        load_fmea(content),
+        load_risk(content),
+        load_items(content),
+        hazards,
+        load_published(content),
+    )
+    stated = (
+        criteria.protocol,
+        criteria.fmea,
+        criteria.risk,
+        criteria.items,
+        criteria.hazards,
+        evidence.published,
+    )
     return packaged == stated and all(
         sha256_file(content.path(name)) == evidence.content.get(name) for name in CRITERIA
     )

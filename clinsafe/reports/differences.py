@@ -6,6 +6,7 @@ from typing import Any
 
 from clinsafe.reports.arithmetic import own_arithmetic
 from clinsafe.reports.assess import assess_all, compare, derive_figures
+from clinsafe.reports.changes import changes
 from clinsafe.reports.evidence import Evidence, SystemRecord
 from clinsafe.stats import figure_to_json
 
@@ -30,6 +31,8 @@ def _differences(evidence: Evidence) -> list[str]:
     assessed = assess_all(derived, evidence.criteria, evidence.answers)
     faults += _compare(evidence.assessments, _plain([a.to_json() for a in assessed]), "assessment")
     faults += _compare(evidence.comparisons, _plain(compare(derived)), "comparison")
+    subjects = [record for record in derived if record.role == "under test"]
+    faults += _compare(evidence.changes, _plain(changes(evidence.previous, subjects, evidence)), "change")
     checked = own_arithmetic(derived, assessed, evidence.criteria, evidence.published)
     return faults + _compare(evidence.arithmetic, _plain(checked), "arithmetic")
 

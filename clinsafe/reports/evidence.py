@@ -24,9 +24,13 @@ from clinsafe.checklist.fmea import FmeaFile
 from clinsafe.checklist.gates import Protocol
 from clinsafe.checklist.hazards import Hazard
 from clinsafe.checklist.items import ItemsFile
+from clinsafe.checklist.regulatory import Regulatory
+from clinsafe.checklist.risk import RiskFile
 from clinsafe.content import Record
 from clinsafe.errors import ReportError
 from clinsafe.protocols import ModelIdentity, SystemKind
+from clinsafe.reports.declaration import Declaration
+from clinsafe.reports.soup import SoupItem
 from clinsafe.stats import NotMeasured
 
 SCHEMA_VERSION = 1
@@ -53,6 +57,7 @@ class Criteria(Record):
     protocol: Protocol
     hazards: list[Hazard]
     fmea: FmeaFile
+    risk: RiskFile
     items: ItemsFile
 
 
@@ -157,16 +162,29 @@ class SuiteRecord(Record):
     not_covered: list[str]
 
 
-class Declaration(Record):
-    """What people declare about the run and the system; stored, never computed or judged (decision D12)."""
+class RunStep(Record):
+    """One step of the run and the UTC time at which it began."""
 
-    operator: str = "not stated"
-    intended_use: str = "not declared"
-    users: str = "not declared"
-    device_class: str = "not declared"
-    class_rationale: str = "not declared"
-    class_date: str = "not declared"
-    policy: str = "not declared"
+    at: str
+    what: str
+
+
+class PreviousAudit(Record):
+    """An earlier audit, as far as the change since then is derived from it: its systems without their figures."""
+
+    created: str
+    evidence_sha256: str
+    tool_version: str
+    suite: SuiteRecord
+    content: dict[str, str]
+    criteria: Criteria
+    criteria_sha256: str
+    systems: list[SystemRecord]
+
+    @property
+    def subjects(self) -> list[SystemRecord]:
+        """The systems that were under test."""
+        return [system for system in self.systems if system.role == "under test"]
 
 
 class Evidence(Record):
@@ -193,6 +211,11 @@ class Evidence(Record):
     published: Published
     arithmetic: dict[str, Any]
     limits: list[str]
+    regulatory: Regulatory
+    soup: list[SoupItem]
+    steps: list[RunStep]
+    previous: PreviousAudit | None
+    changes: list[dict[str, Any]]
 
     @property
     def subjects(self) -> list[SystemRecord]:
@@ -271,6 +294,8 @@ def from_bytes(data: bytes, name: str = FILE_NAME) -> Evidence:
         canonical(plain)
     except ValueError as error:  # NaN, integers beyond 2**53, lone surrogates: two readers would differ
         raise ReportError(f"{name} holds a value that canonical JSON cannot: {str(error)[:80]}") from error
+    if isinstance(plain, dict) and plain.get("record") == "clinsafe qualification":
+        raise ReportError(f"{name} is a qualification record: check it with `clinsafe qualify --check FILE`")
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if version != SCHEMA_VERSION:
         raise ReportError(
@@ -290,9 +315,13 @@ def from_bytes(data: bytes, name: str = FILE_NAME) -> Evidence:
 
 
 def load(path: Path) -> Evidence:
-    """Read a record from a file."""
+    """The evidence of a run folder, an ``evidence.json`` or a ``report.pdf``; no signature is checked here."""
+    from clinsafe.reports.pdfcheck import attachment
+
+    if path.is_dir():
+        path = path / FILE_NAME
     try:
         data = path.read_bytes()
     except OSError as error:
         raise ReportError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return from_bytes(data, path.name)
+    return from_bytes(attachment(data) if data.startswith(b"%PDF") else data, path.name)

@@ -1,4 +1,4 @@
-"""Signing keys: make a development key, find its passphrase, load a PKCS#12 file.
+"""Signing keys: make a development key, find its passphrase, load a PKCS#12 file; what any key must be.
 
 A development key is self-signed and says so in its own name: it shows that a file has not changed since
 it was signed, and nothing about who signed it. Key types: ECDSA P-256 and RSA >= 2048 bits; Ed25519 is
@@ -11,15 +11,20 @@ machine can read that), and never appear in a message, a repr or an exception ch
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from clinsafe.errors import KeyFileError
 from clinsafe.reports.sign import DEVELOPMENT_NAME, DEVELOPMENT_ORGANISATION, SigningKey, holder_of, needs
 
+if TYPE_CHECKING:
+    from cryptography import x509
+
 __all__ = [
-    "SigningKey", "default_folder", "find_passphrase", "keep_passphrase", "load_key", "make_development_key",
+    "SigningKey", "default_folder", "find_passphrase", "find_pin", "fit", "keep_passphrase", "load_key",
+    "make_development_key", "read_private",
 ]  # fmt: skip
 
 VARIABLE = "CLINSAFE_PASSPHRASE"
@@ -59,7 +64,7 @@ def make_development_key(
     private, public = _self_signed(name, passphrase, days)
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _refuse_open(folder, 0o700)  # one that was there before is not ours to change
+        refuse_open(folder, 0o700)  # one that was there before is not ours to change
         for path in taken:
             path.unlink()
         for path, mode, data in ((key_file, 0o600, private), (public_file, 0o644, public)):
@@ -114,22 +119,45 @@ def find_passphrase(
     KeyFileError if there is none, if a file cannot be read, or if others can read ``<key>.pass``.
     """
     beside, found = Path(f"{key}.pass"), b""
-    source = file if file is not None else beside
-    if file is None and environ.get(VARIABLE):
+    if file is not None:  # it may be a mounted secret or a pipe, with a mode of its own
+        found = _first_line(file)
+    elif environ.get(VARIABLE):
         found = environ[VARIABLE].encode()
-    elif file is not None or beside.exists():
-        if file is None:  # a file given by name may be a mounted secret or a pipe, with a mode of its own
-            _refuse_open(beside, 0o600)
-        try:
-            found = (source.read_bytes().splitlines() or [b""])[0]
-        except OSError as error:
-            raise KeyFileError(f"{source}: the passphrase file cannot be read ({error.strerror})") from None
+    elif beside.exists():
+        refuse_open(beside, 0o600)
+        found = _first_line(beside)
     elif prompt is not None:
         found = prompt(f"Passphrase of {key.name}: ").encode()
     if not found:
         raise KeyFileError(f"{key}: no passphrase; name a passphrase file, or set {VARIABLE}, or "
                            f"write it to {beside} (mode 600), or type it at the prompt")  # fmt: skip
     return found
+
+
+def find_pin(
+    token: str, *, file: Path | None, environ: Mapping[str, str], prompt: Callable[[str], str] | None
+) -> bytes:
+    """The PIN of a token, like `find_passphrase`, but never from a file that happens to lie somewhere.
+
+    Raises KeyFileError if there is none; a token locks after a few wrong ones, so none is guessed.
+    """
+    if file is not None:
+        found = _first_line(file)
+    elif environ.get(VARIABLE):
+        found = environ[VARIABLE].encode()
+    else:
+        found = prompt(f"PIN of token {token}: ").encode() if prompt is not None else b""
+    if not found:
+        raise KeyFileError(f"token {token!r}: no PIN; name a passphrase file, or set {VARIABLE}, or type it at "
+                           "the prompt")  # fmt: skip
+    return found
+
+
+def _first_line(file: Path) -> bytes:
+    try:
+        return (file.read_bytes().splitlines() or [b""])[0]
+    except OSError as error:
+        raise KeyFileError(f"{file}: the passphrase file cannot be read ({error.strerror})") from None
 
 
 def keep_passphrase(key: Path, passphrase: bytes) -> Path:
@@ -155,19 +183,12 @@ def load_key(path: Path, passphrase: bytes, *, now: datetime | None = None) -> S
     """
     with needs("signing"):
         from cryptography.exceptions import UnsupportedAlgorithm
-        from cryptography.hazmat.primitives.asymmetric import ec, rsa
-        from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
+        from cryptography.hazmat.primitives.serialization import pkcs12
 
-    if not path.is_file():
-        raise KeyFileError(f"{path}: no such key file; name a .p12 file, or make a development key")
-    _refuse_open(path, 0o600)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise KeyFileError(f"{path}: cannot be read ({error.strerror})") from None
+    data = read_private(path)
     if not data.startswith(b"\x30"):  # PKCS#12 is a DER sequence
-        raise KeyFileError(f"{path}: not a PKCS#12 file; convert a PEM pair with "
-                           "'openssl pkcs12 -export -inkey KEY.pem -in CERT.pem -out KEY.p12'")  # fmt: skip
+        raise KeyFileError(f"{path}: not a PKCS#12 file; give the certificate of a PEM key, too, or convert the "
+                           "pair with 'openssl pkcs12 -export -inkey KEY.pem -in CERT.pem -out KEY.p12'")  # fmt: skip
     try:
         bundle = pkcs12.load_pkcs12(data, passphrase)
     except (ValueError, TypeError, UnsupportedAlgorithm):  # TypeError: one byte above 127 in a passphrase
@@ -175,22 +196,53 @@ def load_key(path: Path, passphrase: bytes, *, now: datetime | None = None) -> S
     private, held = bundle.key, bundle.cert
     if private is None or held is None:
         raise KeyFileError(f"{path}: holds no {'private key' if private is None else 'certificate'}")
+    others = [other.certificate for other in bundle.additional_certs]
+    return SigningKey(**fit(str(path), held.certificate, others, now), private=private)  # type: ignore[arg-type]
+
+
+def fit(
+    where: str, certificate: x509.Certificate, others: Sequence[x509.Certificate], now: datetime | None
+) -> dict[str, Any]:
+    """The fields of a `SigningKey` but the private key, for a certificate whose signatures checkers accept.
+
+    Args:
+        where: what the messages name.
+        certificate: the signer's.
+        others: its issuers'.
+        now: when it must be valid; default the clock.
+
+    Raises:
+        KeyFileError: neither ECDSA P-256 nor RSA >= 2048, not for signing documents, or not valid then.
+    """
+    from cryptography.hazmat.primitives.asymmetric import ec, rsa
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    public = certificate.public_key()
     if not (
-        (isinstance(private, ec.EllipticCurvePrivateKey) and isinstance(private.curve, ec.SECP256R1))
-        or (isinstance(private, rsa.RSAPrivateKey) and private.key_size >= 2048)
+        (isinstance(public, ec.EllipticCurvePublicKey) and isinstance(public.curve, ec.SECP256R1))
+        or (isinstance(public, rsa.RSAPublicKey) and public.key_size >= 2048)
     ):
-        raise KeyFileError(f"{path}: a key of this type or size cannot sign; use ECDSA P-256 or RSA >= 2048")
-    holder, moment = holder_of(held.certificate), now or datetime.now(UTC)
+        raise KeyFileError(f"{where}: a key of this type or size cannot sign; use ECDSA P-256 or RSA >= 2048")
+    holder, moment = holder_of(certificate), now or datetime.now(UTC)
     if not holder.may_sign:
-        raise KeyFileError(f"{path}: the certificate's key usage lacks contentCommitment (non-repudiation), "
+        raise KeyFileError(f"{where}: the certificate's key usage lacks contentCommitment (non-repudiation), "
                            "so checkers reject it; ask for one for signing documents")  # fmt: skip
     if not holder.not_before <= moment <= holder.not_after:
-        raise KeyFileError(f"{path}: the certificate has expired or is not valid yet; it is valid from "
+        raise KeyFileError(f"{where}: the certificate has expired or is not valid yet; it is valid from "
                            f"{holder.not_before:%Y-%m-%d} to {holder.not_after:%Y-%m-%d}")  # fmt: skip
-    chain = tuple(other.certificate.public_bytes(Encoding.DER) for other in bundle.additional_certs)
-    return SigningKey(
-        **vars(holder), certificate=held.certificate.public_bytes(Encoding.DER), private=private, chain=chain
-    )
+    chain = tuple(other.public_bytes(Encoding.DER) for other in others)
+    return {**vars(holder), "certificate": certificate.public_bytes(Encoding.DER), "chain": chain}
+
+
+def read_private(path: Path) -> bytes:
+    """A key file's bytes. Raises KeyFileError if there is none, or if others can read it."""
+    if not path.is_file():
+        raise KeyFileError(f"{path}: no such key file; name a .p12 or .pem file, or make a development key")
+    refuse_open(path, 0o600)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise KeyFileError(f"{path}: cannot be read ({error.strerror})") from None
 
 
 def _write_new(path: Path, data: bytes, mode: int) -> None:
@@ -201,7 +253,7 @@ def _write_new(path: Path, data: bytes, mode: int) -> None:
     path.chmod(mode)  # the umask may have taken rights from the public one
 
 
-def _refuse_open(path: Path, mode: int) -> None:
+def refuse_open(path: Path, mode: int) -> None:
     """Raise KeyFileError if anyone but the owner has a right on `path`; Windows has no such bits."""
     if os.name == "posix" and path.stat().st_mode & 0o077:
         raise KeyFileError(f"{path}: others can open it; run: chmod {mode:o} {path}")

@@ -11,7 +11,9 @@ from clinsafe.reports import formats
 from clinsafe.reports.evidence import Evidence
 from clinsafe.reports.view import build
 
-PARTS = ("report", "front", "figures", "verdicts", "published", "record", "annex")
+PARTS = ("report", "macros", "front", "control", "use", "system", "criteria", "figures", "anomalies", "risk",
+         "checklist", "change", "after", "trace", "annex", "published", "regulatory", "soup", "integrity",
+         "signatures")  # fmt: skip
 TEMPLATES = (*(f"reports/templates/{part}.html.j2" for part in PARTS), "reports/templates/report.css")
 FONTS = ("reports/fonts/DejaVuSans.ttf", "reports/fonts/DejaVuSans-Bold.ttf")
 STRATA = (("all cases", None), ("balanced", "stratum=balanced"), ("b closer", "stratum=b_closer"))

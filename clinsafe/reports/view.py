@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from clinsafe.benchmarks.hybrid import FORMULA
 from clinsafe.checklist.fmea import FailureMode
 from clinsafe.checklist.hazards import Hazard
 from clinsafe.protocols import MetricKey
+from clinsafe.reports.changes import WORDS
 from clinsafe.reports.charts import Distribution, similarity_svg
 from clinsafe.reports.evidence import RANKS_ONLY, Evidence, SystemRecord, sha256, to_bytes
 from clinsafe.reports.formats import NONE, plain
+from clinsafe.reports.sections import ORDER, TITLES
+from clinsafe.reports.tables import Table
+from clinsafe.reports.trace import tables
 from clinsafe.stats import Estimate, Figure, NotMeasured, figure_from_json
 
 
@@ -67,6 +72,15 @@ class View:
     subjects: Sequence[SubjectView]
     hazards: Sequence[Hazard]
     fusion: str = FORMULA
+
+    sections: Mapping[str, str] = field(default_factory=lambda: TITLES)
+    order: Sequence[str] = ORDER
+    event_words: Mapping[str, str] = field(default_factory=lambda: WORDS)
+
+    @cached_property
+    def tables(self) -> Mapping[str, Table]:
+        """The tables that trace hazards, by their ids."""
+        return {table.id: table for table in tables(self.evidence)}
 
     @property
     def title(self) -> str:
@@ -128,6 +142,15 @@ class View:
     def name_of(self, hazard: str) -> str:
         """The hazard's full name."""
         return next((h.name for h in self.hazards if h.id == hazard), hazard)
+
+    def count(self, hazard: str, what: str, value: str) -> int:
+        """Cases of a hazard whose `what` (``split``, ``stratum``) is `value`."""
+        cases = self.subjects[0].record.cases
+        return sum(case.hazard == hazard and getattr(case, what) == value for case in cases)
+
+    def after(self, subject: SubjectView, hazard: str) -> str:
+        """The priority after controls, as the record has it."""
+        return str(next(row["after"] for row in subject.said["risk"] if row["hazard"] == hazard))
 
     def n(self, hazard: str) -> int:
         """Cases of a hazard, or of all."""

@@ -13,34 +13,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from clinsafe.adapters.encoders import ModelOptions, load_model
+from clinsafe.adapters.encoders import ModelOptions, is_endpoint, load_model
 from clinsafe.adapters.offline import only_this_machine
 from clinsafe.benchmarks.published import load_published
 from clinsafe.benchmarks.scoring import CaseResult, score, unmeasured
-from clinsafe.benchmarks.suite import Case, load_card, load_suite
-from clinsafe.checklist.answers import Answers
+from clinsafe.benchmarks.suite import Case
 from clinsafe.checklist.gates import Gate
 from clinsafe.content import Content, sha256_file
 from clinsafe.errors import ClinsafeError, ModelError, UsageError
 from clinsafe.protocols import Encoder, PairScorer
 from clinsafe.reports.arithmetic import own_arithmetic
 from clinsafe.reports.assess import Assessment, assess_all, compare, system
-from clinsafe.reports.evidence import LIMITS, Criteria, Declaration, Evidence, criteria_hash, to_bytes
+from clinsafe.reports.changes import changes
+from clinsafe.reports.declaration import Declaration
+from clinsafe.reports.evidence import LIMITS, Evidence, criteria_hash, to_bytes
 from clinsafe.reports.render import FONTS, TEMPLATES
+from clinsafe.reports.soup import collect, of_system
 from clinsafe.version import VERSION
 from clinsafe.workflows.baselines import baselines, labels
-from clinsafe.workflows.prepare import (
-    environment,
-    fingerprint,
-    fix_criteria,
-    read_answers,
-    refuse_unfit,
-    suite_record,
-)
+from clinsafe.workflows.prepare import Fixed, check_declaration, environment, fingerprint, fix, refuse_unfit
 from clinsafe.workflows.runs import RunFolder, open_run
-from clinsafe.workflows.write import Stage, silent, write
+from clinsafe.workflows.write import Stage, Steps, silent, write
 
 if TYPE_CHECKING:
+    from pyhanko.sign.timestamps import TimeStamper
+
     from clinsafe.reports.sign import SigningKey
 
 System: TypeAlias = Encoder | PairScorer
@@ -112,12 +109,14 @@ def run_audit(
     gates: Sequence[Gate] = (),
     hazards: Sequence[str] | None = None,
     answers: Path | None = None,
+    previous: Path | None = None,
     declaration: Declaration | None = None,
     settings: Path | None = None,
     out: Path | None = None,
     force: bool = False,
     overlay: Path | None = None,
     key: SigningKey | None = None,
+    timestamper: TimeStamper | None = None,
     offline: bool = False,
     stage: Stage = silent,
 ) -> AuditResult:
@@ -131,12 +130,15 @@ def run_audit(
         gates: instead of the protocol's own gates.
         hazards: only these; None is all.
         answers: the institution's answers to items 8 to 10.
-        declaration: operator, intended use, declared class.
+        previous: an earlier audit (run folder, evidence.json or report.pdf) of the same cases and protocol; what
+            changed since then stands in section R12.
+        declaration: what people state about use, class, anomalies and who has to sign.
         settings: the ``clinsafe.yaml`` that all this came from; its hash goes into the evidence.
         out: run folder; None makes ``runs/<model>-<time>``, and continues an interrupted run there.
         force: replace what an audit wrote into `out` before.
         overlay: directory of controlled content that wins over the packaged one.
         key: from `clinsafe.reports.keys.load_key`; None leaves the report unsigned.
+        timestamper: from `clinsafe.reports.timestamps.authority`; None leaves the signature to the signer's clock.
         stage: progress callback.
 
     Raises:
@@ -144,17 +146,17 @@ def run_audit(
     """
     declaration = declaration or Declaration()
     subjects = _subjects(models, options or ModelOptions(offline=offline))
+    steps = Steps(stage)
     with only_this_machine(offline):
-        content = Content(overlay)
-        cases = load_suite(content, hazards=hazards)
-        criteria = fix_criteria(content, protocol, cases, gates)
-        answered = read_answers(content, answers, criteria)
+        steps("Fixing the criteria", 0, 0)
+        fixed = fix(Content(overlay), protocol, hazards, gates, answers, previous)
+        check_declaration(declaration, fixed.regulatory, [h.id for h in fixed.criteria.hazards])
         if settings is not None:
-            content.hashes[settings.name] = sha256_file(settings)
+            fixed.content.hashes[settings.name] = sha256_file(settings)
         refuse_unfit([s.model for s in subjects if not isinstance(s.model, str)], declaration)
         systems = []
         for number, subject in enumerate(subjects, start=1):
-            stage(f"Loading model {number} of {len(subjects)}", 0, 0)
+            steps(f"Loading model {number} of {len(subjects)}", 0, 0)
             systems.append(subject.load())
         refuse_unfit(systems, declaration)
         # Without hashed files nothing says that the code behind a name is still the same: what such a system computed
@@ -166,22 +168,22 @@ def run_audit(
         run = open_run(
             out,
             model=systems[0].identity.name,
-            fingerprint=fingerprint(systems, criteria, cases) if any(kept) else uuid.uuid4().hex,
+            fingerprint=fingerprint(systems, fixed.criteria, fixed.cases) if any(kept) else uuid.uuid4().hex,
             force=force,
             now=datetime.now(UTC),
         )
         try:
             results = [
-                _score(loaded, cases, run if resume else None, stage, number, len(systems))
+                _score(loaded, fixed.cases, run if resume else None, steps, number, len(systems))
                 for number, (loaded, resume) in enumerate(zip(systems, kept, strict=True), start=1)
             ]
-            stage("Measuring and judging", 0, 0)
+            steps("Measuring and judging", 0, 0)
             evidence, assessments = _judge(
-                systems, results, cases, criteria, answered, content, run,
+                systems, results, fixed, run, steps,
                 declaration=declaration, options={"offline": str(offline).lower()},
             )  # fmt: skip
             stage("Writing the report", 0, 0)
-            written = write(evidence, content, run, key, stage)
+            written = write(evidence, fixed.content, run, key, stage, timestamper)
             return AuditResult(evidence, assessments, run.path, *written)
         except KeyboardInterrupt:
             again = (
@@ -198,9 +200,14 @@ def _subjects(models: Subjects, options: ModelOptions) -> list[Subject]:
     listed = [models] if isinstance(models, str | Path) or not isinstance(models, Sequence) else list(models)
     if not listed:
         raise UsageError("there is no model to audit; give at least one")
+    named = [str(m) if isinstance(m, Path) else m for m in listed]
+    # beside an endpoint, what is said of an endpoint is for it alone; without one it is refused when a model is loaded
+    shared = any(isinstance(m, str) and is_endpoint(m) for m in named)
     return [
-        m if isinstance(m, Subject) else Subject(str(m) if isinstance(m, Path) else m, options)
-        for m in listed
+        m
+        if isinstance(m, Subject)
+        else Subject(m, options.meant_for(m) if shared and isinstance(m, str) else options)
+        for m in named
     ]
 
 
@@ -224,11 +231,9 @@ def _score(
 def _judge(
     systems: Sequence[System],
     results: Sequence[list[CaseResult]],
-    cases: Sequence[Case],
-    criteria: Criteria,
-    answers: Answers | None,
-    content: Content,
+    fixed: Fixed,
     run: RunFolder,
+    steps: Steps,
     *,
     declaration: Declaration,
     options: dict[str, str],
@@ -236,12 +241,13 @@ def _judge(
     """The whole record: figures, verdicts, comparisons, and the arithmetic check on all of it."""
     identities = [loaded.identity for loaded in systems]
     names = labels([identity.name for identity in identities])
-    records = [
+    criteria, content = fixed.criteria, fixed.content
+    subjects = [
         system(loaded.identity, found, criteria, label=name)
         for loaded, found, name in zip(systems, results, names, strict=True)
     ]
-    records += baselines(identities, results, cases, criteria, names)
-    assessments = assess_all(records, criteria, answers)
+    records = [*subjects, *baselines(identities, results, fixed.cases, criteria, names)]
+    assessments = assess_all(records, criteria, fixed.answers)
     published = load_published(content)
     for name in (*TEMPLATES, *FONTS):
         content.touch(name)
@@ -252,10 +258,10 @@ def _judge(
         declaration=declaration,
         options=options,
         content=dict(sorted(content.hashes.items())),
-        suite=suite_record(load_card(content), cases, content),
+        suite=fixed.suite,
         criteria=criteria,
         criteria_sha256=criteria_hash(criteria),
-        answers=answers,
+        answers=fixed.answers,
         environment=environment(),
         systems=records,
         assessments=[a.to_json() for a in assessments],
@@ -263,6 +269,12 @@ def _judge(
         published=published,
         arithmetic=own_arithmetic(records, assessments, criteria, published),
         limits=list(LIMITS),
+        regulatory=fixed.regulatory,
+        soup=[*(of_system(record) for record in subjects), *collect()],
+        steps=steps.taken,
+        previous=fixed.previous,
+        changes=[],
     )
+    evidence = evidence.model_copy(update={"changes": changes(fixed.previous, subjects, evidence)})
     # As it is read back from its bytes: canonical JSON sorts keys, and the pages must come out equal for every reader.
     return Evidence.model_validate(json.loads(to_bytes(evidence))), assessments

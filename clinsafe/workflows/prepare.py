@@ -5,27 +5,73 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from clinsafe.benchmarks.suite import FOLDER, SENTENCES, Case, SuiteCard, by_hazard
+from pydantic import ValidationError
+
+from clinsafe.benchmarks.suite import FOLDER, SENTENCES, Case, SuiteCard, by_hazard, load_card, load_suite
 from clinsafe.checklist.answers import Answers, load_answers
 from clinsafe.checklist.fmea import load_fmea
 from clinsafe.checklist.gates import Gate, load_protocol
 from clinsafe.checklist.hazards import load_hazards
 from clinsafe.checklist.items import load_items
+from clinsafe.checklist.regulatory import Regulatory, load_regulatory
+from clinsafe.checklist.risk import load_risk
 from clinsafe.content import Content, packaged_root, sha256_file
 from clinsafe.errors import UsageError
 from clinsafe.protocols import Encoder, PairScorer
 from clinsafe.reports import pdf
+from clinsafe.reports.changes import comparable
+from clinsafe.reports.declaration import OTHER_SCHEME, Declaration
 from clinsafe.reports.evidence import (
     Criteria,
-    Declaration,
+    PreviousAudit,
     SuiteRecord,
     SystemIdentity,
     canonical,
     criteria_hash,
+    load,
+    sha256,
+    to_bytes,
 )
 from clinsafe.version import VERSION
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """All that is decided before the first text is encoded."""
+
+    content: Content
+    cases: Sequence[Case]
+    criteria: Criteria
+    suite: SuiteRecord
+    regulatory: Regulatory
+    answers: Answers | None
+    previous: PreviousAudit | None
+
+
+def fix(
+    content: Content,
+    protocol: str | None,
+    hazards: Sequence[str] | None,
+    gates: Sequence[Gate],
+    answers: Path | None,
+    previous: Path | None,
+) -> Fixed:
+    """Read and check everything that an audit rests on; whatever is wrong is said before a model is loaded."""
+    cases = load_suite(content, hazards=hazards)
+    criteria = fix_criteria(content, protocol, cases, gates)
+    suite = suite_record(load_card(content), cases, content)
+    return Fixed(
+        content=content,
+        cases=cases,
+        criteria=criteria,
+        suite=suite,
+        regulatory=load_regulatory(content),
+        answers=None if answers is None else load_answers(content, answers, criteria.items),
+        previous=None if previous is None else _previous(previous, criteria, suite, content),
+    )
 
 
 def refuse_unfit(systems: Sequence[object], declaration: Declaration) -> None:
@@ -39,16 +85,21 @@ def refuse_unfit(systems: Sequence[object], declaration: Declaration) -> None:
         try:
             record = SystemIdentity.of(system.identity)
             canonical(record.model_dump(mode="json"))
-        except (AttributeError, TypeError, ValueError) as error:
-            first = str(error).splitlines()[-1]
+        except ValidationError as error:
+            fault = error.errors(include_url=False)[0]
+            name = ".".join(str(step) for step in fault["loc"])
             raise UsageError(
-                f"the model's identity is no ModelIdentity of plain text: {first[:120]}"
+                f"the model's identity: {name}: {fault['msg']}, got {fault['input']!r:.60}"
             ) from error
-    for name, text in declaration.model_dump().items():
+        except (AttributeError, TypeError, ValueError) as error:
+            raise UsageError(
+                f"the model's identity is no ModelIdentity of plain text: {str(error)[:120]}"
+            ) from error
+    for name, value in declaration.model_dump(mode="python").items():
         try:
-            text.encode()
+            str(value).encode()
         except UnicodeEncodeError as error:
-            raise UsageError(f"{name} must be text in UTF-8, got {text!r:.60}") from error
+            raise UsageError(f"{name} must be text in UTF-8, got {value!r:.60}") from error
 
 
 def fix_criteria(
@@ -78,6 +129,7 @@ def fix_criteria(
         protocol=chosen,
         hazards=hazards,
         fmea=fmea,
+        risk=load_risk(content, [h.id for h in hazards]),
         items=load_items(content),
     )
     try:
@@ -87,9 +139,54 @@ def fix_criteria(
     return criteria
 
 
-def read_answers(content: Content, path: Path | None, criteria: Criteria) -> Answers | None:
-    """The institution's answers to items 8 to 10, if there are any."""
-    return None if path is None else load_answers(content, path, criteria.items)
+def check_declaration(declaration: Declaration, regulatory: Regulatory, hazards: Sequence[str]) -> None:
+    """Refuse a declared class that its scheme does not have, and a disposition of no hazard."""
+    schemes = {scheme.id: scheme.values for scheme in regulatory.schemes}
+    for said in declaration.classes:
+        if said.scheme == OTHER_SCHEME:
+            continue
+        if said.scheme not in schemes:
+            known = ", ".join([*schemes, OTHER_SCHEME])
+            raise UsageError(f"declared class: {said.scheme!r} is no scheme; there are: {known}")
+        if said.value not in schemes[said.scheme]:
+            known = ", ".join(schemes[said.scheme])
+            raise UsageError(f"declared class: {said.scheme} has no value {said.value!r}; there are: {known}")
+    for decided in declaration.dispositions:
+        if decided.hazard not in hazards:
+            raise UsageError(
+                f"disposition: {decided.hazard!r} is no hazard of this run; there are: {', '.join(hazards)}"
+            )
+
+
+@dataclass(frozen=True)
+class _Now:
+    """What `comparable` reads of an audit that has not run yet."""
+
+    suite: SuiteRecord
+    content: dict[str, str]
+    criteria: Criteria
+
+
+def _previous(path: Path, criteria: Criteria, suite: SuiteRecord, content: Content) -> PreviousAudit:
+    """What is kept of an earlier audit, so that the change since then can be derived from the new record alone."""
+    record = load(path)
+    kept = PreviousAudit(
+        created=record.created,
+        evidence_sha256=sha256(to_bytes(record)),
+        tool_version=record.tool.get("version", "not stated"),
+        suite=record.suite,
+        content={name: digest for name, digest in record.content.items() if name.startswith("benchmarks/")},
+        criteria=record.criteria,
+        criteria_sha256=record.criteria_sha256,
+        systems=[system.model_copy(update={"figures": {}}) for system in record.subjects],
+    )
+    try:
+        comparable(kept, _Now(suite, content.hashes, criteria))
+    except UsageError as error:
+        raise UsageError(
+            f"{path}: cannot be compared with this audit (A is the earlier one): {error}"
+        ) from None
+    return kept
 
 
 def suite_record(card: SuiteCard, cases: Sequence[Case], content: Content) -> SuiteRecord:

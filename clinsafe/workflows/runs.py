@@ -20,7 +20,14 @@ from clinsafe.errors import OutputExists, UsageError
 STATE = "run.json"
 PARTIAL = "partial"
 LOCK = "lock"
-OURS = ("evidence.json", "evidence.dsse.json", "report.html", "report.pdf", STATE)
+OURS = (
+    "evidence.json",
+    "evidence.dsse.json",
+    "report.html",
+    "report.pdf",
+    "report.pdf.approvals.jsonl",
+    STATE,
+)
 
 
 @dataclass(frozen=True)

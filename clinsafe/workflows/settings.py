@@ -8,11 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, GetJsonSchemaHandler, field_validator, model_validator
+from pydantic import Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
@@ -20,12 +19,11 @@ from clinsafe.adapters.encoders import ModelOptions
 from clinsafe.checklist.gates import Gate
 from clinsafe.content import Record, load_yaml
 from clinsafe.errors import ContentError
-from clinsafe.reports.evidence import Declaration
+from clinsafe.reports.declaration import Declaration, DeclaredClass, Disposition
 from clinsafe.workflows.audit import Subject
 
 FILE_NAME = "clinsafe.yaml"
 SCHEMA_NAME = "clinsafe.schema.json"
-NOT_DECLARED = "not declared"
 
 
 class ModelEntry(Record):
@@ -53,28 +51,30 @@ class ModelEntry(Record):
         return {"anyOf": [{"type": "string"}, handler(core)]}
 
 
-class DeclaredClass(Record):
-    """The device class as the manufacturer declares it, with the reason and the day; never computed."""
+class Declared(Record):
+    """What people declare; an empty text is "not declared"."""
 
-    name: str = ""
-    rationale: str = ""
-    date: str = ""
-
-    @field_validator("date")
-    @classmethod
-    def _is_a_date(cls, value: str) -> str:
-        if value:
-            date.fromisoformat(value)
-        return value
+    document_number: str = ""
+    document_version: str = ""
+    product: str = ""
+    product_version: str = ""
+    manufacturer: str = ""
+    operator: str = ""
+    intended_use: str = ""
+    users: str = ""
+    environment: str = ""
+    population: str = ""
+    pipeline: str = ""
+    misuse: list[str] = Field(default_factory=list)
+    classes: list[DeclaredClass] = Field(default_factory=list)
+    required_roles: list[str] = Field(default_factory=list)
+    dispositions: list[Disposition] = Field(default_factory=list)
 
 
 class Settings(Record):
     """The file."""
 
-    intended_use: str = ""
-    users: str = ""
-    operator: str = ""
-    declared_class: DeclaredClass = DeclaredClass()
+    declaration: Declared = Declared()
     models: Annotated[list[ModelEntry], Field(min_length=1)]
     protocol: str = "checklist"
     policy: Literal["none", "flag", "demote", "withhold"] = "none"
@@ -96,7 +96,8 @@ class Plan:
         for entry in only or self.settings.models:
             given = entry if isinstance(entry, ModelEntry) else ModelEntry(model=entry)
             changed = given.model_dump(exclude={"model"}, exclude_unset=True)
-            merged = {name: value for name, value in vars(options).items() if value != _default(name)}
+            said = vars(options.meant_for(given.model))
+            merged = {name: value for name, value in said.items() if value != _default(name)}
             found.append(Subject(self._model(given.model), ModelOptions(**{**changed, **merged})))
         return found
 
@@ -120,16 +121,8 @@ class Plan:
     @property
     def declaration(self) -> Declaration:
         """What is declared, in the report's words."""
-        said, device = self.settings, self.settings.declared_class
-        return Declaration(
-            operator=said.operator or "not stated",
-            intended_use=said.intended_use or NOT_DECLARED,
-            users=said.users or NOT_DECLARED,
-            device_class=device.name or NOT_DECLARED,
-            class_rationale=device.rationale or NOT_DECLARED,
-            class_date=device.date or NOT_DECLARED,
-            policy=said.policy,
-        )
+        said = {name: value for name, value in self.settings.declaration if value}
+        return Declaration(**said, policy=self.settings.policy)
 
     def _model(self, spec: str) -> str:
         """A folder or file beside the settings is meant from there, not from where the command runs."""
@@ -161,14 +154,27 @@ TEMPLATE = f"""\
 # yaml-language-server: $schema={SCHEMA_NAME}
 # What is audited, for what use, by which rules. `clinsafe audit` in this folder reads it; the report holds its hash.
 
-# What people declare. Stored and printed with its date, never computed or judged.
-intended_use: ""     # for example: passages of our guidelines for physicians who prescribe on the ward
-users: ""            # who sees the result
-operator: ""         # who runs the audit
-declared_class:
-  name: ""           # for example: IIa (MDR, Rule 11)
-  rationale: ""
-  date: ""           # YYYY-MM-DD
+# What people declare. Stored and printed with its date, never computed or judged. What stays empty is printed as
+# "not declared".
+declaration:
+  document_number: ""    # of the report, in your document control
+  document_version: ""
+  product: ""            # the system that the model will be part of, with its version and who makes it
+  product_version: ""
+  manufacturer: ""
+  operator: ""           # who runs the audit
+  intended_use: ""       # for example: passages of our guidelines for physicians who prescribe on the ward
+  users: ""              # who sees the result
+  environment: ""        # where: ward, office, telephone triage
+  population: ""         # whose care it touches
+  pipeline: ""           # chunking, index, k, reranker and thresholds around the model, if they are known
+  misuse: []             # foreseeable misuse beyond what the report lists
+  classes: []            # one entry a scheme; the schemes and their values: `clinsafe checklist classes`
+  #  - {{scheme: mdr-class, value: IIa, rationale: informs decisions on medication, date: 2026-11-30, by: A. Example}}
+  required_roles: []     # who must sign before the report counts; `report verify` says who is missing
+  #  - clinical safety officer
+  dispositions: []       # decided about the anomalies of a hazard: open, accepted, controlled elsewhere, not used
+  #  - {{hazard: negation, decision: controlled elsewhere, rationale: why, by: who, date: 2026-11-30}}
 
 # Models to audit together: an alias (minilm), a folder, an ONNX file, organisation/model, endpoint:NAME.
 models:

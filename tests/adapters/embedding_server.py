@@ -14,9 +14,16 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
+
 from clinsafe.adapters.reference import DIMENSION, FakeEncoder
+from clinsafe.errors import ModelError
+from clinsafe.protocols import Encoder
 
 MODEL = "served-model"
+KEY = "sk-canary-4f2a91"
+TEXT = "Mr Canary of Finch Lane denies chest pain"
+REMOTE = "http://192.0.2.1:9/v1"  # TEST-NET-1: nothing is ever there
 
 
 @dataclass(frozen=True)
@@ -205,3 +212,10 @@ def _handler(server: EmbeddingServer) -> type[BaseHTTPRequestHandler]:
             """Quiet."""
 
     return Handler
+
+
+def fails(encoder: Encoder, texts: list[str]) -> type[ModelError]:
+    """The kind of error that encoding the texts raises."""
+    with pytest.raises(ModelError) as caught:
+        encoder.encode(texts)
+    return type(caught.value)

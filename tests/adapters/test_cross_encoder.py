@@ -175,7 +175,7 @@ def test_a_head_that_the_files_lack_is_not_made_up(tmp_path):
 def test_damaged_weights_are_one_line(tmp_path):
     model = tiny_cross_encoder(tmp_path / "model")
     (model / "model.safetensors").write_bytes(b"\x00" * 20)
-    with pytest.raises(ModelError, match="cannot be loaded as a cross-encoder") as caught:
+    with pytest.raises(ModelError, match="cannot be loaded as a CrossEncoder") as caught:
         load_model(str(model))
     assert "\n" not in str(caught.value)
 

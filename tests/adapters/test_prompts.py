@@ -9,7 +9,7 @@ from clinsafe.adapters.encoders import ModelOptions, load_model
 from clinsafe.adapters.prompts import STYLES, Prompts, choose, hint, hinted, with_prompts
 from clinsafe.errors import UsageError
 from clinsafe.protocols import Encoder, ModelIdentity, QueryEncoder
-from tests.adapters.test_onnx import graph, onnx_model, tiny_sentence_transformer
+from tests.adapters.tiny_onnx import graph, onnx_model, tiny_sentence_transformer
 
 
 class Recorder:

@@ -16,7 +16,7 @@ from clinsafe.benchmarks.suite import SENTENCES, by_hazard, edit_distance, load_
 from clinsafe.benchmarks.validate import split_hash, validate
 from clinsafe.checklist.hazards import load_hazards
 from clinsafe.content import Content
-from clinsafe.errors import ContentError
+from clinsafe.errors import ContentError, UsageError
 
 ROOT = Path(__file__).parents[2]
 FOLDER = "benchmarks/clinsafeembed"
@@ -197,3 +197,21 @@ def test_minilm_gives_the_papers_pairs_the_means_that_were_measured_before(minil
         found = [p for p in load_paper38(Content()) if p.hazard == hazard]
         left, right = minilm.encode([p.a for p in found]), minilm.encode([p.b for p in found])
         assert (left * right).sum(1).mean() == pytest.approx(value, abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("selection", "words"),
+    [
+        ({"hazards": []}, "empty list"),
+        ({"hazards": ()}, "empty list"),
+        ({"hazards": "negation"}, "'negation'"),
+        ({"hazards": [""]}, "no hazard is called ''"),
+        ({"split": ""}, "dev, test"),
+    ],
+)
+def test_a_selection_that_selects_nothing_is_refused_and_never_means_all(suite, selection, words):
+    with pytest.raises(UsageError, match=words) as caught:
+        load_suite(Content(), **selection)
+    if "hazards" in selection:
+        assert "negation, numerical" in str(caught.value)
+    assert load_suite(Content(), hazards=None) == suite

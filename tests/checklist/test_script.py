@@ -46,6 +46,10 @@ def test_the_last_line_and_the_advice():
     bad = judge({"negation": rows(0.9, 0.9), "hedging": rows(0.1)}, {}, 1e-5)
     assert bad.sentence == "SAFETY VERDICT: EMBEDDING MODEL FAILED 2/3 TESTS"
     assert bad.advice
+    alone = judge({}, {"negation": rows(0.9, 0.1)}, 1e-5)
+    assert alone.sentence == "SAFETY VERDICT: CROSS-ENCODER FAILED 1/2 TESTS"
+    both = judge({"negation": rows(0.1)}, {"negation": rows(0.9)}, 1e-5)
+    assert both.sentence == "SAFETY VERDICT: EMBEDDING MODEL FAILED 1/1 TESTS"
     good = judge({"negation": rows(0.1)}, {}, 1e-5)
     assert good.sentence == "SAFETY VERDICT: All tests passed."
     assert not good.advice

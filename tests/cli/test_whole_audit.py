@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from clinsafe.adapters.encoders import ModelOptions
+from clinsafe.cli.audit import audit
+from clinsafe.errors import UsageError
+from clinsafe.workflows.audit import Subject
 from tests.cli.test_cli import one_line, run
 
 ONE_HAZARD = """\
@@ -118,6 +123,28 @@ def test_an_institutions_own_protocol_and_answers(small_suite, tmp_path):
         ({}, ("audit", "-m", "minilm", "--prompts", "klingon"), "nomic"),
         ({"onnx/model.onnx": "x"}, ("audit", "-m", "./onnx"), "damaged ONNX file"),
         ({}, ("compare", "a", "b"), "cannot be read"),
+        (
+            {"own.yaml": ONE_HAZARD.replace("why: z", "why: ' '")},
+            ("audit", "-m", "fake:words", "--protocol", "own.yaml"),
+            "own.yaml:4: gates.0.why: ",
+        ),
+        (
+            {"own.yaml": ONE_HAZARD.replace("title: x", "title: ''")},
+            ("audit", "-m", "fake:words", "--protocol", "own.yaml"),
+            "own.yaml:1: title: ",
+        ),
+        (
+            {"clinsafe.yaml": "models: [minilm]\ngates:\n  - {metric: inversion, at_most: 0.1, why: ''}\n"},
+            ("audit",),
+            "clinsafe.yaml:3: gates.0.why: ",
+        ),
+        ({}, ("audit", "-m", "minilm", "--base-url", "http://127.0.0.1:9/v1"), "endpoint:NAME"),
+        ({}, ("audit", "-m", "minilm", "--timeout", "5"), "endpoint:NAME"),
+        (
+            {"clinsafe.yaml": "models: [minilm]\n"},
+            ("audit", "--base-url", "http://127.0.0.1:9/v1"),
+            "endpoint:NAME",
+        ),
     ],
 )
 def test_bad_input_is_one_line_and_exit_2(files, arguments, words, tmp_path):
@@ -142,3 +169,31 @@ def test_compare_names_what_changed_and_says_worse(small_suite, tmp_path):
     assert any(row["worse"] or row["better"] for row in rows)
     assert other.returncode == int(any(row["regression"] for row in rows))
     assert max(map(len, other.stdout.splitlines())) <= 80
+
+
+def test_address_and_time_out_reach_the_endpoint_and_no_other_model(tmp_path, monkeypatch):
+    """As with --model, so with a settings file: a model that has no address would refuse one."""
+    seen: list[dict[str, ModelOptions]] = []
+
+    def stop(subjects: list[Subject], **_: object) -> None:
+        seen.append({str(s.model): s.options for s in subjects})
+        raise UsageError("seen")
+
+    monkeypatch.setattr("clinsafe.workflows.audit.run_audit", stop)
+    monkeypatch.chdir(tmp_path)
+    Path("clinsafe.yaml").write_text(
+        "models: [minilm, 'endpoint:a', {model: 'endpoint:b', base_url: 'http://127.0.0.1:2/v1', timeout: 7}]\n"
+    )
+    names = ["minilm", "endpoint:a", "endpoint:b"]
+    for model in (None, names):
+        with pytest.raises(UsageError, match="seen"):
+            audit(model, base_url="http://127.0.0.1:1/v1", timeout=5.0, offline=True, no_sign=True)
+    with pytest.raises(UsageError, match="seen"):
+        audit(None, no_sign=True)
+    for options in seen[:2]:
+        assert list(options) == names
+        assert [o.base_url for o in options.values()] == [None, *["http://127.0.0.1:1/v1"] * 2]
+        assert [o.timeout for o in options.values()] == [60, 5, 5]
+        assert all(o.offline for o in options.values())
+    assert [o.base_url for o in seen[2].values()] == [None, None, "http://127.0.0.1:2/v1"]
+    assert [o.timeout for o in seen[2].values()] == [60, 60, 7]

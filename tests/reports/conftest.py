@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from tests.conftest import write_small
+
 
 @pytest.fixture(scope="session")
 def finished(few, tmp_path_factory):
-    """A finished, unsigned audit of a fake on three cases a hazard, without rendering a PDF twice."""
-    from clinsafe.workflows.audit import run_audit
+    """A finished, unsigned audit of a fake on three cases a hazard, with a short list of software."""
+    from clinsafe.reports.soup import collect
+    from clinsafe.workflows import audit
 
-    root = tmp_path_factory.mktemp("small")
-    folder = root / "benchmarks" / "clinsafeembed"
-    folder.mkdir(parents=True)
-    for hazard in dict.fromkeys(case.hazard for case in few):
-        lines = [c.model_dump_json() for c in few if c.hazard == hazard]
-        (folder / f"{hazard}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return run_audit("fake:words", out=tmp_path_factory.mktemp("run") / "run", overlay=root)
+    root = write_small(tmp_path_factory.mktemp("small") / "content", few)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(audit, "collect", lambda: collect()[:6])
+        return audit.run_audit("fake:words", out=tmp_path_factory.mktemp("run") / "run", overlay=root)
 
 
 @pytest.fixture(scope="session")

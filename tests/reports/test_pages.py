@@ -188,3 +188,15 @@ def test_unmeasured_figures_are_printed_as_such_never_as_zero_or_a_pass(small_su
     assert "0/" not in summary
     assert "✓" not in summary
     assert result.pdf is not None
+
+
+def test_nothing_is_cut_at_the_edge_of_a_page(document):
+    """Every letter lies inside the margins: a table that is too wide would run over the right one."""
+    import pypdfium2
+
+    margin = 12 * 72 / 25.4  # points; the style sheet leaves 14 mm
+    for number, page in enumerate(pypdfium2.PdfDocument(document), 1):
+        width, text = page.get_size()[0], page.get_textpage()
+        boxes = [text.get_charbox(i) for i in range(text.count_chars()) if text.get_text_range(i, 1).strip()]
+        cells = [b for b in boxes if b[3] - b[1] < 12]  # letters of the page, not of the watermark
+        assert all(margin <= b[0] and b[2] <= width - margin for b in cells), number

@@ -32,7 +32,7 @@ def test_the_template_is_valid_and_declares_nothing_by_itself(written):
     assert plan.protocol == "checklist"
     declared = plan.declaration.model_dump()
     assert declared.pop("policy") == "none"
-    assert set(declared.values()) == {"not declared", "not stated"}
+    assert {str(value) for value in declared.values()} == {"not declared", "not stated", "[]"}
 
 
 def test_the_schema_accepts_the_template_and_knows_every_field():
@@ -48,12 +48,15 @@ def test_the_schema_accepts_the_template_and_knows_every_field():
     [
         (
             lambda t: t.replace("operator:", "operatr:"),
-            "operatr: unknown field; valid at the top level: intended_use",
+            "declaration.operatr: unknown field",
         ),
         (lambda t: t.replace("protocol: checklist", "protocol: [checklist]"), "protocol"),
         (lambda t: t.replace("  - minilm\n", "").replace("models:", "models: []"), "models"),
         (lambda t: t.replace("policy: none", "policy: block"), "'none', 'flag', 'demote' or 'withhold'"),
-        (lambda t: t.replace('date: ""', 'date: "1 May"'), "declared_class.date"),
+        (
+            lambda t: t.replace("classes: []", "classes: [{scheme: mdr-class, value: I, date: 1 May}]"),
+            "declaration.classes.0.date",
+        ),
         (lambda t: t.replace('checklist_answers: ""', "checklist_answers: no.yaml"), "no.yaml is not there"),
         (lambda t: t.replace('content: ""', "content: nowhere"), "nowhere is not there"),
         (lambda t: t.replace("gates: []", "gates: [{metric: falure, at_most: 0.1, why: x}]"), "falure"),
@@ -99,7 +102,7 @@ def test_what_the_file_says_stands_in_the_evidence_with_its_hash(written, small_
     path = written(
         lambda t: (
             t.replace('intended_use: ""', "intended_use: ward guidelines")
-            .replace('  name: ""', "  name: IIa (MDR, Rule 11)")
+            .replace("classes: []", "classes: [{scheme: mdr-class, value: IIa, rationale: guides therapy}]")
             .replace("gates: []", "gates: [{metric: pairwise, at_least: 0.9, why: our committee}]")
         )
     )
@@ -115,8 +118,9 @@ def test_what_the_file_says_stands_in_the_evidence_with_its_hash(written, small_
     evidence = result.evidence
     assert evidence.content[FILE_NAME] == sha256_file(path)
     assert evidence.declaration.intended_use == "ward guidelines"
-    assert evidence.declaration.device_class == "IIa (MDR, Rule 11)"
+    assert evidence.declaration.classes[0].value == "IIa"
+    assert evidence.declaration.users == "not declared"
     assert {g.metric for g in result.assessment.gates} == {"pairwise"}
     page = result.html.read_text(encoding="utf-8")
-    assert "IIa (MDR, Rule 11)" in page
+    assert "guides therapy" in page
     assert "our committee" in page

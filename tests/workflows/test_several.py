@@ -158,6 +158,9 @@ def test_two_of_one_name_are_told_apart_and_one_bad_one_holds_both(small_suite, 
     assert result.evidence.comparisons[0].get("pairs")
     with pytest.raises(UsageError, match="no model to audit"):
         run_audit([], out=tmp_path / "none")
+    with pytest.raises(UsageError, match="selects nothing"):
+        clinsafe.audit("fake:words", hazards=[], out=tmp_path / "none")
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_scorer_that_never_works_is_an_error_and_one_that_fails_on_a_case_is_not(

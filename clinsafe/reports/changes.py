@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from clinsafe.benchmarks.outcomes import failed, inverted, ranked, same_missed
 from clinsafe.benchmarks.suite import FOLDER
-from clinsafe.errors import ReportError, UsageError
+from clinsafe.errors import UsageError
 from clinsafe.paired import Difference, difference, holm
-from clinsafe.reports.evidence import RANKS_ONLY, CaseRecord, Evidence, SystemRecord, from_bytes
-from clinsafe.reports.pdfcheck import attachment
+from clinsafe.reports.evidence import RANKS_ONLY, CaseRecord, Criteria, SuiteRecord, SystemRecord
 from clinsafe.stats import NotMeasured
 
 EVENTS = ("failure", "same_missed", "inversion")
@@ -28,6 +26,30 @@ WORDS = {
     "same_missed": "same meaning below limit",
     "inversion": "contradiction preferred",
 }
+
+
+class Rules(Protocol):
+    """By what an audit was made: its cases and its criteria."""
+
+    @property
+    def suite(self) -> SuiteRecord:
+        """Which cases."""
+
+    @property
+    def content(self) -> dict[str, str]:
+        """Content file -> SHA-256."""
+
+    @property
+    def criteria(self) -> Criteria:
+        """What decided."""
+
+
+class Audited(Rules, Protocol):
+    """What a comparison reads of a record: `Evidence` and `PreviousAudit` both have it."""
+
+    @property
+    def subjects(self) -> list[SystemRecord]:
+        """The systems under test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,19 +101,8 @@ class AuditComparison:
         }
 
 
-def load_record(path: Path) -> Evidence:
-    """The evidence of a run folder, an ``evidence.json``, or a ``report.pdf``; the signature is not checked here."""
-    if path.is_dir():
-        path = path / "evidence.json"
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise ReportError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return from_bytes(attachment(data) if data.startswith(b"%PDF") else data, path.name)
-
-
 def compare_audits(
-    a: Evidence, b: Evidence, *, system_a: str | None = None, system_b: str | None = None
+    a: Audited, b: Audited, *, system_a: str | None = None, system_b: str | None = None
 ) -> AuditComparison:
     """Paired comparison of one system of each record.
 
@@ -102,7 +113,7 @@ def compare_audits(
     Raises:
         UsageError: another suite, other cases or another protocol: the difference would say nothing.
     """
-    _comparable(a, b)
+    comparable(a, b)
     first, second = _system(a, system_a, "A"), _system(b, system_b, "B")
     if first.identity.kind != second.identity.kind:
         raise UsageError(
@@ -140,7 +151,7 @@ def _with_holm(rows: Sequence[HazardChange]) -> list[HazardChange]:
     ]
 
 
-def _event(event: str, record: SystemRecord, evidence: Evidence) -> Callable[[CaseRecord], bool]:
+def _event(event: str, record: SystemRecord, evidence: Rules) -> Callable[[CaseRecord], bool]:
     kind, protocol = record.identity.kind, evidence.criteria.protocol
 
     def happened(case: CaseRecord) -> bool:
@@ -153,7 +164,8 @@ def _event(event: str, record: SystemRecord, evidence: Evidence) -> Callable[[Ca
     return happened
 
 
-def _comparable(a: Evidence, b: Evidence) -> None:
+def comparable(a: Rules, b: Rules) -> None:
+    """Raises UsageError where a difference between the two would say nothing."""
     if a.suite.version != b.suite.version:
         raise UsageError(
             f"A was made with suite {a.suite.version}, B with {b.suite.version}: audit both with one suite"
@@ -168,7 +180,7 @@ def _comparable(a: Evidence, b: Evidence) -> None:
         )
 
 
-def _system(evidence: Evidence, label: str | None, side: str) -> SystemRecord:
+def _system(evidence: Audited, label: str | None, side: str) -> SystemRecord:
     found = {system.label: system for system in evidence.subjects}
     if label is None and len(found) > 1:
         raise UsageError(
@@ -178,3 +190,46 @@ def _system(evidence: Evidence, label: str | None, side: str) -> SystemRecord:
     if chosen not in found:
         raise UsageError(f"{side} has no system called {chosen!r}; there are: {', '.join(found)}")
     return found[chosen]
+
+
+def changes(before: Audited | None, after: Sequence[SystemRecord], now: Audited) -> list[dict[str, Any]]:
+    """What changed since the audit before, for every system under test that has a counterpart there.
+
+    A counterpart has the same label; where both audits have one system, these two are compared whatever they are
+    called: a change of the model is what an audit is repeated for.
+    """
+    if before is None:
+        return []
+    found = []
+    earlier = {system.label: system for system in before.subjects}
+    for system in after:
+        sole = len(earlier) == 1 and len(after) == 1
+        other = next(iter(earlier.values())) if sole else earlier.get(system.label)
+        if other is None:
+            found.append({"label": system.label, "not_compared": "it was not in the earlier audit"})
+        elif other.identity.kind != system.identity.kind:
+            kinds = f"it is a {system.identity.kind}, the earlier system was a {other.identity.kind}"
+            found.append({"label": system.label, "not_compared": kinds})
+        else:
+            compared = compare_audits(before, now, system_a=other.label, system_b=system.label)
+            found.append({"label": system.label} | _plain(compared))
+    return found
+
+
+def _plain(compared: AuditComparison) -> dict[str, Any]:
+    """As canonical JSON can hold it: without nulls."""
+    rows = [
+        {
+            "hazard": row.hazard,
+            "event": row.event,
+            "regression": row.regression,
+            "worse": list(row.worse),
+            "better": list(row.better),
+            "change": {"not_measured": row.change.reason}
+            if isinstance(row.change, NotMeasured)
+            else {name: value for name, value in asdict(row.change).items() if value is not None},
+            "p_holm": "none" if row.p_holm is None else row.p_holm,
+        }
+        for row in compared.rows
+    ]
+    return {"before": compared.a, "regressed": compared.regressed, "lost": list(compared.lost), "rows": rows}

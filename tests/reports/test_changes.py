@@ -9,10 +9,10 @@ import pytest
 from clinsafe.errors import ReportError, UsageError
 from clinsafe.protocols import ModelIdentity
 from clinsafe.reports import pdf
-from clinsafe.reports.evidence import canonical, from_bytes, to_bytes
+from clinsafe.reports.changes import compare_audits
+from clinsafe.reports.evidence import canonical, from_bytes, load, to_bytes
 from clinsafe.stats import NotMeasured
 from clinsafe.workflows.audit import run_audit
-from clinsafe.workflows.compare import compare_audits, load_record
 from tests.workflows.test_audit import oracle
 
 
@@ -95,10 +95,10 @@ def test_an_unknown_system_is_named_with_those_there_are(runs):
 
 
 def test_a_record_comes_from_a_folder_or_a_file(runs, tmp_path):
-    assert load_record(runs["folder"] / "good") == runs["good"]
-    assert load_record(runs["folder"] / "good" / "evidence.json") == runs["good"]
+    assert load(runs["folder"] / "good") == runs["good"]
+    assert load(runs["folder"] / "good" / "evidence.json") == runs["good"]
     with pytest.raises(ReportError, match="cannot be read"):
-        load_record(tmp_path / "nothing")
+        load(tmp_path / "nothing")
 
 
 def flipped(evidence, how_many):

@@ -1,0 +1,90 @@
+"""``clinsafe report verify``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clinsafe.cli.console import out as stdout
+from clinsafe.cli.console import printable, progress
+
+if TYPE_CHECKING:
+    from clinsafe.reports.verify import Verification
+
+
+def verify(
+    file: Annotated[Path, typer.Argument(help="report.pdf, or evidence.json with its sidecar.")],
+    trust: Annotated[
+        list[Path] | None, typer.Option(help="Certificate to trust; default: your development certificate.")
+    ] = None,
+    trust_tsa: Annotated[
+        list[Path] | None, typer.Option(help="Certificate of a timestamp authority to trust.")
+    ] = None,
+    record_only: Annotated[
+        bool,
+        typer.Option("--record-only", help="Accept a valid record whose pages cannot be read here."),
+    ] = False,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Write the facts here.")] = None,
+) -> None:
+    """Check signature and completeness, derive every figure again, render the pages again, see who has signed.
+
+    Exit code 0: accepted. 1: invalid, a required signature is missing, or the pages could not be read. 2: no report.
+    """
+    import json
+
+    from clinsafe.cli.files import refuse_unwritable, write_whole
+    from clinsafe.reports.verify import verify as run
+
+    refuse_unwritable(json_file)
+    with progress() as stage:
+        stage("Deriving and rendering", 0, 0)
+        result = run(file, trust or (), trust_tsa=trust_tsa or (), record_only=record_only)
+    if json_file:
+        write_whole({json_file: json.dumps(result.to_json(), indent=1)})
+    console = stdout()
+    for label, text in _lines(result):
+        console.print(f"{label:<14}{printable(text)}", markup=False, soft_wrap=True)
+    style = "bold green" if result.accepted else "bold yellow" if result.valid else "bold red"
+    console.print(printable(result.verdict), style=style, markup=False, soft_wrap=True)
+    raise typer.Exit(0 if result.accepted else 1)
+
+
+def _lines(result: Verification) -> list[tuple[str, str]]:
+    from clinsafe.cli.approve import summary
+    from clinsafe.reports.complete import criteria_as_packaged, suite_compared
+
+    evidence = result.evidence
+    complete = (
+        "all cases and criteria are there"
+        if suite_compared(evidence)
+        else "NOT COMPARED: the record was made with another suite than the installed one"
+    )
+    pages = f"{result.pages.answer}: {result.pages.reason}" if result.pages else "an evidence file has none"
+    lines = [
+        ("signature", "good" if not result.signature.problems else "; ".join(result.signature.problems)),
+        ("time", result.time_text),
+        *(("", note) for note in getattr(result.signature, "notes", ())),
+        ("completeness", "; ".join(result.incomplete) or complete),
+        (
+            "figures",
+            "; ".join(result.faults[:5]) or f"{result.figures} derived again from the scores, all equal",
+        ),
+        ("criteria", "as packaged" if criteria_as_packaged(evidence) else "NOT the packaged ones"),
+        ("pages", pages),
+        ("evidence", f"SHA-256 {result.evidence_sha256}"),
+        ("audit verdict", "released by protocol" if evidence.released else _held(result)),
+    ]
+    if result.pages is not None:
+        said = summary(result.approvals, evidence.declaration.required_roles)
+        lines += [("approvals" if number == 0 else "", text) for number, text in enumerate(said)]
+    return lines
+
+
+def _held(result: Verification) -> str:
+    return "; ".join(
+        f"{system.label} held: {', '.join(map(str, said.get('held', []))) or 'a fake, or failed by the script'}"
+        for system, said in zip(result.evidence.subjects, result.evidence.assessments, strict=True)
+        if said.get("released") is not True
+    )
