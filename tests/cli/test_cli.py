@@ -103,6 +103,7 @@ def test_verify_says_valid_with_the_development_mark(audited):
     assert side.returncode == 0, side.stdout
 
 
+@pytest.mark.slow
 def test_verify_says_invalid_with_the_reason_and_exit_1(audited, tmp_path):
     home, environment, _, _ = audited
     data = (home / "run" / "report.pdf").read_bytes()
@@ -131,6 +132,7 @@ def test_a_strangers_record_cannot_drive_the_terminal(audited, tmp_path):
     assert not any(line.startswith("VALID") for line in done.stdout.splitlines())
 
 
+@pytest.mark.slow
 def test_the_pdf_can_be_made_again_from_the_evidence(audited):
     home, environment, _, _ = audited
     done = run("report", "render", "run/evidence.json", "--out", "again.pdf", cwd=home, **environment)

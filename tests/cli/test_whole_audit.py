@@ -21,6 +21,7 @@ gates: [{metric: inversion, at_most: 0.1, why: z}]
 """
 
 
+@pytest.mark.slow
 def test_init_then_audit_in_that_folder(small_suite, tmp_path):
     done = run("init", ".", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

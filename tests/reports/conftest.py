@@ -23,3 +23,21 @@ def finished(few, tmp_path_factory):
 def record(finished):
     """Its evidence."""
     return finished.evidence
+
+
+@pytest.fixture(scope="module")
+def shared_renders():
+    """Equal input is rendered once: that it gives equal bytes is shown elsewhere (test_pages, tests/cli)."""
+    from clinsafe.reports import pdf
+
+    render, kept = pdf.render, {}
+
+    def once(page, evidence, created, content):
+        key = (page, evidence, created)
+        if key not in kept:
+            kept[key] = render(page, evidence, created, content)
+        return kept[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pdf, "render", once)
+        yield

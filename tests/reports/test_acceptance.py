@@ -16,7 +16,7 @@ from clinsafe.reports.render import html
 from clinsafe.reports.sign import sign_pdf
 from clinsafe.reports.verify import verify
 
-pytestmark = pytest.mark.slow  # whole reports are rendered, and rendered again to be compared
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shared_renders")]  # whole reports are rendered
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def trust(signing_key, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def make(record, signing_key, tmp_path_factory):
+def make(record, signing_key, shared_renders, tmp_path_factory):
     def made(change, page: str | None = None):
         plain = json.loads(to_bytes(record))
         change(plain)

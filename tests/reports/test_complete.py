@@ -93,6 +93,7 @@ def impossible(plain):
         case["scores"].update({"a|b": -0.9, "b|a": -0.9})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -148,6 +149,7 @@ def test_known_weights_under_another_name_are_a_fault(evidence):
     assert any("is the file of BAAI/bge-small" in fault for fault in faults(forged))
 
 
+@pytest.mark.slow
 def test_an_honest_record_of_all_six_hazards_has_no_fault(tmp_path, monkeypatch):
     """Canonical JSON sorts the hazards, and the suite does not: nothing may depend on their order."""
     from clinsafe.workflows.audit import run_audit

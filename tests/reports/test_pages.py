@@ -167,6 +167,7 @@ def test_a_chart_of_nothing_says_so():
     assert similarity_svg(chart).startswith("<svg")
 
 
+@pytest.mark.slow
 def test_unmeasured_figures_are_printed_as_such_never_as_zero_or_a_pass(small_suite, tmp_path, few):
     from clinsafe.adapters.reference import FakeEncoder
     from clinsafe.workflows.audit import run_audit

@@ -20,7 +20,7 @@ from clinsafe.reports.render import html
 from clinsafe.reports.sign import sign_pdf
 from clinsafe.reports.verify import verify
 
-pytestmark = pytest.mark.slow  # a dozen documents are rendered, and rendered again to be compared
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shared_renders")]  # whole reports are rendered
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Signed:
 
 
 @pytest.fixture(scope="module")
-def signed(finished, signing_key, tmp_path_factory):
+def signed(finished, signing_key, shared_renders, tmp_path_factory):
     folder = tmp_path_factory.mktemp("signed")
     trust = folder / "trust.der"
     trust.write_bytes(signing_key.certificate)

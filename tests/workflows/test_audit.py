@@ -123,6 +123,7 @@ def test_ctrl_c_keeps_what_was_computed_and_the_same_call_resumes(suite, tmp_pat
     assert not (folder / "partial").exists()
 
 
+@pytest.mark.slow
 def test_vectors_of_an_object_are_never_taken_up_by_another_object(suite, tmp_path, monkeypatch):
     """Its identity may say the same while its code has changed."""
     monkeypatch.chdir(tmp_path)
