@@ -52,6 +52,7 @@ class FmeaFile(Record):
     """``checklist/fmea.yaml``."""
 
     severity_status: str
+    severity_note: str
     severity_source: str
     severity_anchor: str
     occurrence: Annotated[list[Step], Field(min_length=1)]

@@ -21,9 +21,6 @@ from clinsafe.content import Content, Record
 from clinsafe.errors import UsageError
 
 FILE = "checklist/risk.yaml"
-NOT_MEASURED = 1.0
-"""The bound that stands for "not measured": the failure may be certain."""
-
 Priority: TypeAlias = Literal["H", "M", "L"]
 
 
@@ -174,19 +171,20 @@ def priority(file: RiskFile, severity: int, bound: float | None) -> Priority:
 
     Args:
         severity: 1 to 10.
-        bound: upper bound of undetected failure in [0, 1]. None means not measured, which is never a pass: it is
-            judged as 1.0, the worst there is.
+        bound: upper bound of undetected failure in [0, 1]. None means not measured, which is never a pass: it is H,
+            whatever the severity.
 
     Raises:
         UsageError: a severity or a bound outside its range, NaN included.
     """
     if not 1 <= severity <= 10:
         raise UsageError(f"a severity lies in 1 to 10, got {severity}")
-    judged = NOT_MEASURED if bound is None else bound
-    if not 0 <= judged <= 1:
+    if bound is None:
+        return "H"
+    if not 0 <= bound <= 1:
         raise UsageError(f"a bound lies in 0 to 1, got {bound}")
     for step in file.priority:
-        if severity >= step.severity_at_least and judged > step.bound_above:
+        if severity >= step.severity_at_least and bound > step.bound_above:
             return step.priority
     return "L"
 

@@ -20,7 +20,10 @@ MARKS = {"pass": "[green]pass   [/]", "fail": "[red]FAIL   [/]", "not run": "[ye
 def qualify(
     out: Annotated[Path | None, typer.Option(help="New folder; default: runs/qualification-<time>.")] = None,
     key: Annotated[
-        Path | None, typer.Option(help="PKCS#12 signing key; default: your development key.")
+        Path | None,
+        typer.Option(
+            help="PKCS#12 key, or PEM with its certificate in the same file; default: your development key."
+        ),
     ] = None,
     no_sign: Annotated[bool, typer.Option("--no-sign", help="Leave the record unsigned.")] = False,
     passphrase_file: Annotated[

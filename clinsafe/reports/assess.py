@@ -13,18 +13,24 @@ from typing import Any
 from clinsafe.benchmarks import across
 from clinsafe.benchmarks.measure import Limits
 from clinsafe.benchmarks.measure import figures as measure
-from clinsafe.benchmarks.outcomes import TOLERANCE, inverted, ranked
-from clinsafe.benchmarks.scoring import CaseResult
+from clinsafe.benchmarks.outcomes import TOLERANCE, failed, inverted, inverted_any, ranked, same_missed
+from clinsafe.benchmarks.scoring import CaseResult, PairScores
 from clinsafe.checklist import fmea, gates, items, risk, script, ten
 from clinsafe.checklist.answers import Answers
-from clinsafe.protocols import ModelIdentity
+from clinsafe.protocols import ModelIdentity, SystemKind
 from clinsafe.reports.evidence import RANKS_ONLY, CaseRecord, Criteria, SystemIdentity, SystemRecord
 from clinsafe.stats import Figure, NotMeasured, figure_from_json, figure_to_json
+
+EVENTS = ("inversion", "inversion_other_side", "failure", "same_missed")
+"""Faults of a case: the contradiction preferred from a; from b alone; above the limit; its price, below the limit."""
 
 
 @dataclass(frozen=True)
 class Assessment:
-    """Verdicts on one system under test, as facts; `held` and `released` follow from them."""
+    """Verdicts on one system under test, as facts; `held` and `released` follow from them.
+
+    `anomalies` is hazard -> event (one of EVENTS) -> ids of the cases in which it happened.
+    """
 
     label: str
     gates: list[gates.GateResult]
@@ -32,7 +38,7 @@ class Assessment:
     risk: list[risk.RiskRow]
     items: list[items.ItemAnswer]
     script: script.ScriptVerdict | None
-    anomalies: dict[str, list[str]]
+    anomalies: dict[str, dict[str, list[str]]]
     not_measured: dict[str, list[str]]
     fake: bool
     left_out: list[str]
@@ -136,13 +142,14 @@ def _assess(
     found = figures_of(record)
     hazards = [h.id for h in criteria.hazards if any(c.hazard == h.id for c in record.cases)]
     decided = gates.decide(found, criteria.protocol, criteria.protocol_name, hazards)
-    anomalies: dict[str, list[str]] = {h: [] for h in hazards}
+    anomalies: dict[str, dict[str, list[str]]] = {h: {event: [] for event in EVENTS} for h in hazards}
     missing: dict[str, list[str]] = {h: [] for h in hazards}
     for result in (c.result() for c in record.cases):
         if isinstance(result.scores, NotMeasured):
             missing[result.hazard].append(result.id)
-        elif inverted(ranked(result.scores, record.identity.kind)):
-            anomalies[result.hazard].append(result.id)
+            continue
+        for event in _faults(result, result.scores, record.identity.kind, criteria):
+            anomalies[result.hazard][event].append(result.id)
     left_out = sorted({mode.hazard for mode in criteria.fmea.failure_modes} - set(hazards))
     own = [record] if record.identity.kind == "cross-encoder" else rerankers
     # of several cross-encoders the worst answers: the order in which they were named must not decide
@@ -169,6 +176,19 @@ def _assess(
         # every failure mode must have been measured: what was left out is not a pass
         left_out=left_out,
     )
+
+
+def _faults(result: CaseResult, scores: PairScores, kind: SystemKind, criteria: Criteria) -> list[str]:
+    """Which of EVENTS happened in a case; a scale without thresholds has only the inversions."""
+    order = ranked(scores, kind)
+    happened = {
+        "inversion": inverted(order),
+        "inversion_other_side": inverted_any(order) and not inverted(order),
+    }
+    if kind not in RANKS_ONLY:
+        limit = criteria.protocol.limit(kind, result.hazard, result.factor)
+        happened |= {"failure": failed(scores, limit), "same_missed": same_missed(scores, limit)}
+    return [event for event, did in happened.items() if did]
 
 
 def _risk_row(row: risk.RiskRow) -> dict[str, Any]:

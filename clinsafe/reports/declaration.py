@@ -44,7 +44,7 @@ class Disposition(Record):
     decision: Literal["open", "accepted", "controlled elsewhere", "not used"]
     rationale: Annotated[str, Field(min_length=1)]
     by: Annotated[str, Field(min_length=1)]
-    date: Day
+    date: Annotated[Day, Field(min_length=1)]
 
 
 class Declaration(Record):

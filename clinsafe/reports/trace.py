@@ -5,17 +5,18 @@ Everything in them follows from the record: severities and controls are its cont
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clinsafe.checklist.risk import Control, HazardRisk
 from clinsafe.protocols import MetricKey
+from clinsafe.reports.changes import WORDS
 from clinsafe.reports.evidence import Evidence, SystemRecord
 from clinsafe.reports.formats import NONE, proportion
 from clinsafe.reports.tables import Table
 from clinsafe.stats import figure_from_json
 
-NO_CONTROL = "not measured: no control was part of this run"
+NO_CONTROL = "Controls are proposed: none was part of this run, so none has a measured effect"
 
 
 def tables(evidence: Evidence) -> list[Table]:
@@ -33,12 +34,13 @@ def risk_table(evidence: Evidence) -> Table:
     """One row for each hazard and system, in the order of the FMEA."""
     rows = []
     for said, row, entry in _risks(evidence):
-        harm = f"{entry.harm} (S = {row['severity']})"
-        before = f"{row['before']}: failure at most {_bound(row)}, n = {row['n']}"
-        rows.append((entry.id, said["label"], entry.situation, " → ".join(entry.sequence), harm, before,
-                     ", ".join(c.id for c in entry.controls), _after(row)))  # fmt: skip
+        harm = f"{entry.harm} (S = {row['severity']}, {evidence.criteria.fmea.severity_status})"
+        before = f"{row['before']}, {_bound(row)}"
+        sequence = f"{' → '.join(entry.sequence)} Foreseeable misuse: {entry.misuse}"
+        rows.append((entry.id, said["label"], entry.situation, sequence, harm, before,
+                     ", ".join(c.id for c in entry.controls), row["after"]))  # fmt: skip
     columns = ("Id", "System", "Hazardous situation", "Sequence of events", "Harm", "Risk before controls",
-               "Controls", "Risk after controls")  # fmt: skip
+               "Controls proposed", "Risk after controls")  # fmt: skip
     return Table("risk-table", "Risk table", columns, tuple(rows), evidence.criteria.risk.convention)
 
 
@@ -47,9 +49,9 @@ def controls(evidence: Evidence) -> Table:
     rows = []
     for entry in _entries(evidence):
         for control in entry.controls:
-            new = "; ".join(control.new_risks) or "none named"
+            new = " ".join(control.new_risks)
             rows.append((control.id, _kind(control), control.what, new, control.verified_by, NONE, NONE))
-    columns = ("Id", "Kind", "Control", "New risks", "Verified by", "Effectiveness", "False-alarm rate")
+    columns = ("Id", "Kind", "Control", "New risks", "Verified by", "Effect", "False-alarm rate")
     return Table("risk-controls", "Risk controls", columns, tuple(rows), NO_CONTROL)
 
 
@@ -59,12 +61,20 @@ def trace_matrix(evidence: Evidence) -> Table:
     subjects = {system.label: system for system in evidence.subjects}
     for said, row, entry in _risks(evidence):
         system = subjects[said["label"]]
-        gate = _gate(said, entry.hazard)
+        gate = decision(said, entry.hazard)
         rows.append((entry.id, said["label"], _tests(evidence, system, entry.hazard),
                      _results(evidence, system, entry.hazard), gate,
-                     ", ".join(c.id for c in entry.controls), _after(row)))  # fmt: skip
-    columns = ("Hazard", "System", "Test", "Result [exact 95 %]", "Gate", "Control", "Residual risk")
-    return Table("trace-matrix", "Trace matrix", columns, tuple(rows), "")
+                     ", ".join(c.id for c in entry.controls), row["after"]))  # fmt: skip
+    columns = (
+        "Hazard",
+        "System",
+        "Test",
+        "Result [exact 95 %]",
+        "Gate",
+        "Controls proposed",
+        "Residual risk",
+    )
+    return Table("trace-matrix", "Trace matrix", columns, tuple(rows), NO_CONTROL)
 
 
 def hazard_log(evidence: Evidence) -> Table:
@@ -72,20 +82,21 @@ def hazard_log(evidence: Evidence) -> Table:
     rows = []
     for said, row, entry in _risks(evidence):
         found = evidence.declaration.disposition(entry.hazard)
-        count = len(said["anomalies"].get(entry.hazard, [])) + len(said["not_measured"].get(entry.hazard, []))
+        faulty = {case for ids in said["anomalies"][entry.hazard].values() for case in ids}
+        count = len(faulty | set(said["not_measured"][entry.hazard]))
         status = found.decision if found else "open"
         decided = f"{found.rationale} ({found.by}, {found.date})" if found else "no decision is recorded"
         rows.append((entry.id, said["label"], entry.situation, entry.misuse, entry.harm, str(row["severity"]),
-                     row["before"], _after(row), str(count), status, decided))  # fmt: skip
+                     row["before"], row["after"], str(count), status, decided))  # fmt: skip
     columns = ("Id", "System", "Hazardous situation", "Foreseeable misuse", "Harm", "Severity", "Risk before controls",
                "Risk after controls", "Anomalies", "Status", "Decision")  # fmt: skip
-    return Table("hazard-log", "Hazard log", columns, tuple(rows), "")
+    return Table("hazard-log", "Hazard log", columns, tuple(rows), NO_CONTROL)
 
 
 def monitoring(evidence: Evidence) -> Table:
     """What to watch after deployment, and what to do then."""
-    rows = tuple((m.id, m.watch, m.trigger, m.action) for m in evidence.criteria.risk.monitoring)
-    return Table("monitoring", "Monitoring plan", ("Id", "Watch", "Trigger", "Action"), rows, "")
+    rows = tuple((m.id, m.watch, m.trigger, m.action, m.source) for m in evidence.criteria.risk.monitoring)
+    return Table("monitoring", "Monitoring plan", ("Id", "Watch", "Trigger", "Action", "Source"), rows, "")
 
 
 def _entries(evidence: Evidence) -> list[HazardRisk]:
@@ -101,22 +112,22 @@ def _risks(evidence: Evidence) -> list[tuple[dict[str, Any], dict[str, Any], Haz
 
 def _bound(row: dict[str, Any]) -> str:
     bound = row["bound"]
-    return f"{bound:.3f}" if isinstance(bound, int | float) else NONE
-
-
-def _after(row: dict[str, Any]) -> str:
-    return str(row["after"])
+    if not isinstance(bound, int | float):
+        return "because it was not measured"
+    return f"bound of failure {bound:.3f}, n = {row['n']}"
 
 
 def _kind(control: Control) -> str:
-    return {
+    kind = {
         "inherent": "safe by design",
         "protective": "protective measure",
         "information": "information for safety",
     }[control.kind]
+    return f"{kind}: a {control.part} that {control.effect}"
 
 
-def _gate(said: dict[str, Any], hazard: str) -> str:
+def decision(said: Mapping[str, Any], hazard: str) -> str:
+    """The worst of a hazard's gates; "not measured" where it has none."""
     decided = [g["decision"] for g in said["gates"] if g["hazard"] == hazard]
     return next((d for d in ("FAIL", "INCONCLUSIVE") if d in decided), "PASS" if decided else NONE)
 
@@ -124,11 +135,8 @@ def _gate(said: dict[str, Any], hazard: str) -> str:
 def _keys(evidence: Evidence, system: SystemRecord, hazard: str) -> Sequence[tuple[str, str]]:
     """(figure key, what it says) of the tests that stand for a hazard."""
     protocol = f"protocol={evidence.criteria.protocol_name}"
-    said = [
-        (str(MetricKey("suite", hazard, "failure", None, protocol)), "contradicting above limit"),
-        (str(MetricKey("suite", hazard, "same_missed", None, protocol)), "same meaning below limit"),
-        (str(MetricKey("suite", hazard, "inversion")), "contradiction preferred"),
-    ]
+    slices = {"failure": protocol, "same_missed": protocol, "inversion": None}
+    said = [(str(MetricKey("suite", hazard, m, None, part)), WORDS[m]) for m, part in slices.items()]
     return [(key, words) for key, words in said if key in system.figures]
 
 

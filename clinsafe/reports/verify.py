@@ -94,7 +94,9 @@ class Verification:
 
     @property
     def missing_roles(self) -> list[str]:
-        """Roles that the declaration requires and that nobody trusted has signed for."""
+        """Roles that have to sign and that nobody trusted has signed for; approvals are about a report's file."""
+        if self.pages is None:
+            return []
         return self.approvals.missing(self.evidence.declaration.required_roles)
 
     @property

@@ -12,14 +12,15 @@ from clinsafe.benchmarks.hybrid import FORMULA
 from clinsafe.checklist.fmea import FailureMode
 from clinsafe.checklist.hazards import Hazard
 from clinsafe.protocols import MetricKey
+from clinsafe.reports.assess import EVENTS
 from clinsafe.reports.changes import WORDS
 from clinsafe.reports.charts import Distribution, similarity_svg
 from clinsafe.reports.evidence import RANKS_ONLY, Evidence, SystemRecord, sha256, to_bytes
 from clinsafe.reports.formats import NONE, plain
 from clinsafe.reports.sections import ORDER, TITLES
 from clinsafe.reports.tables import Table
-from clinsafe.reports.trace import tables
-from clinsafe.stats import Estimate, Figure, NotMeasured, figure_from_json
+from clinsafe.reports.trace import decision, tables
+from clinsafe.stats import SEED, Estimate, Figure, NotMeasured, figure_from_json
 
 
 @dataclass(frozen=True)
@@ -54,8 +55,7 @@ class SubjectView:
 
     def decision(self, hazard: str) -> str:
         """The worst of a hazard's gates."""
-        found = {gate["decision"] for gate in self.said["gates"] if gate["hazard"] == hazard}
-        return next((d for d in ("FAIL", "INCONCLUSIVE") if d in found), "PASS")
+        return decision(self.said, hazard)
 
     def undetected(self, hazard: str) -> float | None:
         """Upper bound of undetected failure; None where it was not measured."""
@@ -75,7 +75,11 @@ class View:
 
     sections: Mapping[str, str] = field(default_factory=lambda: TITLES)
     order: Sequence[str] = ORDER
-    event_words: Mapping[str, str] = field(default_factory=lambda: WORDS)
+    events: Sequence[str] = EVENTS
+    event_words: Mapping[str, str] = field(
+        default_factory=lambda: {**WORDS, "pairwise": "both paraphrases find their own"}
+    )
+    seed: int = SEED
 
     @cached_property
     def tables(self) -> Mapping[str, Table]:
@@ -114,10 +118,9 @@ class View:
 
     @property
     def by_severity(self) -> list[FailureMode]:
-        """The failure modes of this run, worst severity first."""
-        present = {h.id for h in self.hazards}
-        modes = [m for m in self.evidence.criteria.fmea.failure_modes if m.hazard in present]
-        return sorted(modes, key=lambda mode: -mode.severity)
+        """The failure modes of this run, in the order of the first system's FMEA."""
+        modes = {mode.hazard: mode for mode in self.evidence.criteria.fmea.failure_modes}
+        return [modes[row["hazard"]] for row in self.subjects[0].said["fmea"]]
 
     @property
     def published_faults(self) -> list[Mapping[str, Any]]:
@@ -141,12 +144,39 @@ class View:
 
     def name_of(self, hazard: str) -> str:
         """The hazard's full name."""
-        return next((h.name for h in self.hazards if h.id == hazard), hazard)
+        return next(
+            (h.name for h in self.hazards if h.id == hazard), "All hazards" if hazard == "all" else hazard
+        )
+
+    def said_of(self, key: str) -> str:
+        """A figure's key in the words of the tables."""
+        return self.event_words.get(MetricKey.parse(key).metric, key)
+
+    @property
+    def priorities(self) -> Sequence[str]:
+        """The steps of the severity-first rule in words."""
+        return [
+            f"{step.priority}: S at least {step.severity_at_least} and the bound above {step.bound_above:g}"
+            for step in self.evidence.criteria.risk.priority
+        ]
 
     def count(self, hazard: str, what: str, value: str) -> int:
         """Cases of a hazard whose `what` (``split``, ``stratum``) is `value`."""
         cases = self.subjects[0].record.cases
         return sum(case.hazard == hazard and getattr(case, what) == value for case in cases)
+
+    def listed(self, subject: SubjectView, hazard: str, event: str) -> str:
+        """Ids of the cases with a fault; of many, those without it are shorter to name."""
+        found = subject.said["anomalies"][hazard][event]
+        every = [case.id for case in subject.record.cases if case.hazard == hazard]
+        others = [case for case in every if case not in set(found)]
+        if not found:
+            return "none"
+        if not others:
+            return f"all {len(every)}"
+        if len(others) < len(found):
+            return f"{len(found)}: all but {', '.join(others)}"
+        return f"{len(found)}: {', '.join(found)}"
 
     def after(self, subject: SubjectView, hazard: str) -> str:
         """The priority after controls, as the record has it."""

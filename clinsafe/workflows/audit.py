@@ -150,6 +150,7 @@ def run_audit(
     with only_this_machine(offline):
         steps("Fixing the criteria", 0, 0)
         fixed = fix(Content(overlay), protocol, hazards, gates, answers, previous)
+        fixed_at = datetime.now(UTC)
         check_declaration(declaration, fixed.regulatory, [h.id for h in fixed.criteria.hazards])
         if settings is not None:
             fixed.content.hashes[settings.name] = sha256_file(settings)
@@ -170,8 +171,10 @@ def run_audit(
             model=systems[0].identity.name,
             fingerprint=fingerprint(systems, fixed.criteria, fixed.cases) if any(kept) else uuid.uuid4().hex,
             force=force,
-            now=datetime.now(UTC),
+            now=fixed_at,
         )
+        if run.resumed:
+            steps(f"Continuing the run of {run.started}", 0, 0)
         try:
             results = [
                 _score(loaded, fixed.cases, run if resume else None, steps, number, len(systems))
@@ -180,7 +183,12 @@ def run_audit(
             steps("Measuring and judging", 0, 0)
             evidence, assessments = _judge(
                 systems, results, fixed, run, steps,
-                declaration=declaration, options={"offline": str(offline).lower()},
+                declaration=declaration,
+                options={
+                    "offline": str(offline).lower(),
+                    "hazards": ", ".join(hazards) if hazards else "all",
+                    "settings": settings.name if settings else "none",
+                },
             )  # fmt: skip
             stage("Writing the report", 0, 0)
             written = write(evidence, fixed.content, run, key, stage, timestamper)

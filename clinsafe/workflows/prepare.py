@@ -192,25 +192,20 @@ def _previous(path: Path, criteria: Criteria, suite: SuiteRecord, content: Conte
 def suite_record(card: SuiteCard, cases: Sequence[Case], content: Content) -> SuiteRecord:
     """What is known about the cases; what the packaged card says does not hold for cases of an overlay."""
     files = [f"{FOLDER}/{hazard}.jsonl" for hazard in by_hazard(cases)]
+    said = {
+        "title": card.title,
+        "authorship": card.authorship,
+        "second_reader": card.second_reader,
+        "clinician_review": card.clinician_review,
+    }
     if any(sha256_file(content.path(f)) != sha256_file(packaged_root() / f) for f in files):
-        return SuiteRecord(
-            title="cases of an overlay, not the packaged suite",
-            version=card.suite_version,
-            tier="written",
-            counts={hazard: len(group) for hazard, group in by_hazard(cases).items()},
-            authorship="not known: an overlay.",
-            second_reader="not known: an overlay.",
-            clinician_review="not known: an overlay.",
-            not_covered=card.not_covered,
-        )
+        said = dict.fromkeys(said, "not known: an overlay.")
+        said["title"] = "cases of an overlay, not the packaged suite"
     return SuiteRecord(
-        title=card.title,
+        **said,
         version=card.suite_version,
         tier="written",
         counts={hazard: len(group) for hazard, group in by_hazard(cases).items()},
-        authorship=card.authorship,
-        second_reader=card.second_reader,
-        clinician_review=card.clinician_review,
         not_covered=card.not_covered,
     )
 
@@ -226,12 +221,12 @@ def fingerprint(systems: Sequence[Encoder | PairScorer], criteria: Criteria, cas
 
 
 def environment() -> dict[str, str]:
-    """Versions of everything that shapes figures or pages: the SOUP list."""
+    """Versions that decide whether figures and pages can be made again: those printed, and those of the renderer."""
     from importlib.metadata import PackageNotFoundError, version
 
     found = {"python": platform.python_version(), "platform": f"{platform.system()} {platform.machine()}"}
     for name in ("numpy", "scipy", "torch", "transformers", "tokenizers", "sentence-transformers", "pydantic",
-                 "rapidfuzz", "rfc8785", "pyhanko", "cryptography", "onnxruntime", "bm25s", "openai"):  # fmt: skip
+                 "rapidfuzz", "rfc8785", "pyhanko", "cryptography", "onnxruntime", "bm25s", "httpx2"):  # fmt: skip
         try:
             found[name] = version(name)
         except PackageNotFoundError:

@@ -24,6 +24,12 @@ from clinsafe.workflows.audit import Subject
 
 FILE_NAME = "clinsafe.yaml"
 SCHEMA_NAME = "clinsafe.schema.json"
+POLICIES = {
+    "none": "none: a conflicting passage is shown like any other",
+    "flag": "flag: a conflicting passage keeps its rank and is marked",
+    "demote": "demote: a conflicting passage is marked and moved down",
+    "withhold": "withhold: a conflicting passage is kept back, and said to be",
+}
 
 
 class ModelEntry(Record):
@@ -77,7 +83,7 @@ class Settings(Record):
     declaration: Declared = Declared()
     models: Annotated[list[ModelEntry], Field(min_length=1)]
     protocol: str = "checklist"
-    policy: Literal["none", "flag", "demote", "withhold"] = "none"
+    policy: Literal["", "none", "flag", "demote", "withhold"] = ""
     gates: list[Gate] = Field(default_factory=list)
     checklist_answers: str = ""
     content: str = ""
@@ -122,7 +128,8 @@ class Plan:
     def declaration(self) -> Declaration:
         """What is declared, in the report's words."""
         said = {name: value for name, value in self.settings.declaration if value}
-        return Declaration(**said, policy=self.settings.policy)
+        policy = {"policy": POLICIES[self.settings.policy]} if self.settings.policy else {}
+        return Declaration(**said, **policy)
 
     def _model(self, spec: str) -> str:
         """A folder or file beside the settings is meant from there, not from where the command runs."""
@@ -188,7 +195,7 @@ models:
 protocol: checklist
 
 # What the deployed system does with a passage that conflicts with the query: none, flag, demote, withhold.
-policy: none
+policy: ""
 
 # Gates of your own instead of the protocol's, read per hazard on one-sided 95 % bounds. Empty: the protocol's.
 gates: []

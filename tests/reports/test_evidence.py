@@ -56,7 +56,10 @@ def swap_splits(plain):
         (lambda e: e["assessments"][0]["gates"][0].update(decision="PASS"), "gates[0].decision says PASS"),
         (lambda e: e["assessments"][0]["fmea"][0].update(occurrence=1), "fmea[0].occurrence"),
         (lambda e: e["assessments"][0]["items"][0].update(answer="met"), "items[0].answer"),
-        (lambda e: e["assessments"][0]["anomalies"].update(negation=["x", "y", "z", "w"]), "anomalies"),
+        (
+            lambda e: e["assessments"][0]["anomalies"]["negation"].update(failure=["x", "y", "z", "w"]),
+            "anomalies",
+        ),
         (lambda e: e["systems"][0]["identity"].update(fake=False), "assessment[0].fake"),
         (lambda e: e["criteria"]["protocol"]["thresholds"]["negation"].update(cosine=1.0), "failure"),
         (lambda e: e["comparisons"][0]["pairs"][0].update(p_holm=0.0), "comparison[0].pairs[0].p_holm"),
