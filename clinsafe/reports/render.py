@@ -7,6 +7,7 @@ Everything that is printed comes from the evidence. Words and layout lie in ``re
 from __future__ import annotations
 
 from clinsafe.content import Content
+from clinsafe.errors import RenderError
 from clinsafe.reports import formats
 from clinsafe.reports.evidence import Evidence
 from clinsafe.reports.view import build
@@ -26,8 +27,11 @@ def html(evidence: Evidence, content: Content, *, charts: bool = True) -> str:
         charts: False leaves the pictures out, for comparing words where nothing can draw.
         evidence: the record.
         content: where templates and fonts lie; the templates' hashes stand in ``evidence.content``.
+
+    Raises:
+        RenderError: a template is at fault.
     """
-    from jinja2 import DictLoader, Environment, StrictUndefined
+    from jinja2 import DictLoader, Environment, StrictUndefined, TemplateError, TemplateSyntaxError
 
     # Part by part through `content`, so that an overlay may replace one template and leave the others.
     texts = {name.rpartition("/")[2]: content.path(name).read_text(encoding="utf-8") for name in TEMPLATES}
@@ -39,6 +43,13 @@ def html(evidence: Evidence, content: Content, *, charts: bool = True) -> str:
         lstrip_blocks=True,
     )
     environment.filters.update(formats.FILTERS)
-    template = environment.get_template(TEMPLATES[0].rpartition("/")[2])
-    css = texts[TEMPLATES[-1].rpartition("/")[2]]
-    return str(template.render(v=build(evidence, charts=charts), e=evidence, css=css, strata=STRATA))
+    view, css = build(evidence, charts=charts), texts[TEMPLATES[-1].rpartition("/")[2]]
+    try:
+        template = environment.get_template(TEMPLATES[0].rpartition("/")[2])
+        return str(template.render(v=view, e=evidence, css=css, strata=STRATA))
+    except TemplateError as error:  # an institution's own template
+        place = f"{error.name}, line {error.lineno}: " if isinstance(error, TemplateSyntaxError) else ""
+        raise RenderError(
+            f"a template of the report fails: {place}{error.message}; compare your own with the packaged ones in "
+            "reports/templates"
+        ) from error

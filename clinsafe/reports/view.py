@@ -148,6 +148,10 @@ class View:
             (h.name for h in self.hazards if h.id == hazard), "All hazards" if hazard == "all" else hazard
         )
 
+    def short_of(self, hazard: str) -> str:
+        """The hazard's short name, as the charts have it."""
+        return dict(self.rows).get(hazard, hazard)
+
     def said_of(self, key: str) -> str:
         """A figure's key in the words of the tables."""
         return self.event_words.get(MetricKey.parse(key).metric, key)

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from clinsafe.content import Content
-from clinsafe.errors import UsageError
+from clinsafe.errors import RenderError, UsageError
 from clinsafe.reports.declaration import Declaration, DeclaredClass, Disposition
 from clinsafe.reports.differences import differences
 from clinsafe.reports.evidence import canonical, from_bytes, to_bytes
@@ -146,3 +146,14 @@ def test_a_declaration_that_cannot_be_is_refused_with_what_can(record, declarati
 def test_no_word_of_conformity_is_printed(page):
     for word in ("compliant", "compliance", "certified", "conforms"):
         assert word not in page.lower(), word
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [(lambda t: t + "{{ v.nothing }}", "nothing"), (lambda t: t + "{% if %}", "use.html.j2, line")],
+)
+def test_a_faulty_template_of_an_overlay_is_one_line(record, overlay, change, words):
+    root = overlay("reports/templates/use.html.j2", change)
+    with pytest.raises(RenderError, match=words) as caught:
+        html(record, Content(root), charts=False)
+    assert "\n" not in str(caught.value)
