@@ -3,6 +3,7 @@
 # make test    every test
 # make check   ruff, mypy, import rules, then every test (what CI runs)
 # make perf    what the audit costs beside bare encoding
+# make attacks what each tampering looks like to us, to pdfsig and to openssl: writes docs/attacks.md
 #
 # Variables: PYTHON (3.11 or newer), MODEL, WITHOUT_PDF=1 (no Pango needed),
 # TORCH_INDEX (a package index with CPU-only torch builds; without it pip takes torch from its usual place).
@@ -19,7 +20,7 @@ INPUTS := pyproject.toml requirements/constraints.txt requirements/weights.txt
 
 export PYTHON WITHOUT_PDF
 
-.PHONY: audit table test check perf clean
+.PHONY: audit table test check perf attacks clean
 
 audit: $(VENV)/.audit
 	@$(BIN)/clinsafe report key --if-missing --generate-passphrase
@@ -66,6 +67,9 @@ $(VENV)/.dev: $(VENV)/.more
 	@scripts/system-packages test
 	$(PIP) install --quiet $(PINS) -e '.[audit,pkcs11,dev]'
 	@touch $@
+
+attacks: $(VENV)/.dev
+	$(BIN)/python -m tests.attacks.table > docs/attacks.new && mv docs/attacks.new docs/attacks.md
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,11 +7,12 @@ signature took it over a minute.
 from __future__ import annotations
 
 DEEPEST = 64  # levels; a signature with a timestamp has about 20
-BOOLEAN, INTEGER, BIT_STRING, OBJECT, SET = 1, 2, 3, 6, 17
+BOOLEAN, INTEGER, BIT_STRING, NULL, OBJECT, SEQUENCE, SET = 1, 2, 3, 5, 6, 16, 17
 
 
 def is_der(data: bytes) -> bool:
-    """Whether `data` is exactly one value in DER: definite and shortest lengths, shortest numbers, sorted sets.
+    """Whether `data` is exactly one value in DER: definite and shortest lengths, shortest numbers, sorted sets, and
+    no string in pieces.
 
     What only its type could tell (an implicit tag hides a set) is not checked.
     """
@@ -28,6 +29,8 @@ def _is_der(data: bytes, depth: int) -> bool:
     except ValueError:
         return False
     if parser.emit(kind, constructed, tag, content) != data:
+        return False
+    if kind == 0 and (tag == 0 or bool(constructed) != (tag in (SEQUENCE, SET))):
         return False
     if not constructed:
         return kind != 0 or _is_shortest(tag, content)
@@ -48,6 +51,8 @@ def _is_shortest(tag: int, content: bytes) -> bool:
     """A primitive value of a universal type, written in its one way."""
     if tag == BOOLEAN:
         return content in (b"\x00", b"\xff")
+    if tag == NULL:
+        return not content
     if tag == INTEGER:
         return len(content) > 0 and not (
             len(content) > 1

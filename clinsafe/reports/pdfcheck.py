@@ -21,9 +21,10 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from clinsafe.errors import ClinsafeError, KeyFileError, ReportError
-from clinsafe.reports.der import is_der
+from clinsafe.reports.container import is_canonical
+from clinsafe.reports.revision import revision_problems
 from clinsafe.reports.sign import Holder, apart, holder_of, needs
-from clinsafe.reports.stamp import TIME, printed
+from clinsafe.reports.stamp import differs, printed
 from clinsafe.reports.timestamps import TOLERANCE, Timestamp, read_timestamp
 
 if TYPE_CHECKING:
@@ -166,7 +167,9 @@ def _examine(document: bytes, trust: _Trust, facts: dict[str, Any], problems: li
     stamp = _timestamp(signature, trust, facts, problems)
     lines = _required(document, reader, signature, holder, trust, stamp, facts)
     problems.extend(lines)
-    _printed(signature, facts, problems)
+    _printed(signature, holder, facts, problems)
+    if facts["intact"] and facts["unmodified"] and count == 1:
+        problems.extend(revision_problems(reader, signature, facts["first_revision"]))
     if not lines and not _is_canonical(document, signature):
         problems.append("The container of the signature was edited: no signing program writes it so.")
 
@@ -247,18 +250,14 @@ def _timestamp(
     return found
 
 
-def _printed(signature: EmbeddedPdfSignature, facts: dict[str, Any], problems: list[str]) -> None:
+def _printed(
+    signature: EmbeddedPdfSignature, holder: Holder, facts: dict[str, Any], problems: list[str]
+) -> None:
     """A visible stamp must say what the signature says: a reader on paper sees nothing else."""
     facts["printed"] = printed(signature)
     if not facts["printed"]:
         return
-    text, time, given = "\n".join(facts["printed"]), facts["signed_at"], signature.sig_object
-    said = {
-        "time": time is not None and f"{time:{TIME}}" in text,
-        "meaning": "/Reason" in given and str(given["/Reason"]) in text,
-        "certificate": facts["fingerprint"][:16] in text,
-    }
-    if wrong := [name for name, same in said.items() if not same]:
+    if wrong := differs(facts["printed"], holder, facts["signed_at"], signature.sig_object):
         problems.append(f"The stamp on the page says another {' and '.join(wrong)} than the signature.")
 
 
@@ -281,7 +280,7 @@ def _is_canonical(document: bytes, signature: EmbeddedPdfSignature) -> bool:
     return (
         container == signature.pkcs7_content
         and not container[size:].strip(b"\0")
-        and is_der(container[:size])
+        and is_canonical(container[:size])
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 import textwrap
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
@@ -31,7 +32,13 @@ FONT_SIZE, LEADING, MARGIN = 7, 10, 6  # points
 _SHAPED = (
     0x0300  # first code point that needs the font's layout tables: combining accents, later right-to-left
 )
+_FOREIGN = 0x250  # the shipped font has every letter below
 _LINE = 60  # letters of average width that fit across the usual box
+_CLOCK = "(the signer's clock)"
+_DEVELOPMENT = "DEVELOPMENT key: proves nothing about who signed"
+_DRAWN = {  # what draws the stamp: a frame, and letters that a text stands for
+    "q", "Q", "cm", "w", "RG", "re", "S", "BT", "ET", "Tf", "TL", "Td", "TJ", "BDC", "BMC", "EMC",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,10 @@ class Stamp:
     Attributes:
         page: index from 0; negative numbers count from the end, -1 is the last page.
         box: left, bottom, right, top in PDF points from the page's lower left corner. The usual one is 92 x 30 mm at
-            14 mm from the left and 60 mm from the top of an A4 page, which the report keeps free.
+            14 mm from the left and 60 mm from the top of an A4 page, which the last page of the report keeps free.
+
+    `clinsafe report verify` accepts the usual place alone: elsewhere a stamp could cover what was signed. Another one
+    is for documents that are checked by other means.
     """
 
     page: int = -1
@@ -76,11 +86,11 @@ def lines(
     return (
         *textwrap.wrap(printed_name or own, _LINE),
         REASONS[meaning],
-        f"{moment:{TIME}} (the signer's clock)",
+        f"{moment:{TIME}} {_CLOCK}",
         *(textwrap.wrap(f"Place: {location}", _LINE) if location else ()),
         *textwrap.wrap(f"Certificate: {own}", _LINE),
         f"SHA-256 of the certificate: {key.fingerprint[:16]}…",
-        *(("DEVELOPMENT key: proves nothing about who signed",) if key.development else ()),
+        *((_DEVELOPMENT,) if key.development else ()),
     )
 
 
@@ -138,19 +148,88 @@ def field(stamp: Stamp, writer: Any) -> Any:
 
 
 def printed(signature: EmbeddedPdfSignature) -> tuple[str, ...]:
-    """The lines of a stamp that this module drew, as a reader copies them; empty for any other, or for none."""
-    from pyhanko.pdf_utils.content_stream_parser import parse_content_stream
+    """The lines of a stamp that this module drew, as a reader copies them; empty for any other, or for none.
 
-    place = signature.sig_field.raw_get("/Rect") if "/Rect" in signature.sig_field else [0] * 4
-    if signature.field_name != FIELD or not any(place):
+    A stamp with a picture, an area, or letters without a line that tells what they are is another's.
+    """
+    from pyhanko.pdf_utils.content_stream_parser import parse_content_stream
+    from pyhanko.pdf_utils.generic import StreamObject
+    from pyhanko.pdf_utils.misc import PdfError
+
+    widget = signature.sig_field
+    place = widget.raw_get("/Rect") if "/Rect" in widget else [0] * 4
+    if signature.field_name != FIELD or not any(place) or "/AP" not in widget or "/N" not in widget["/AP"]:
         return ()
-    drawn = signature.sig_field["/AP"].raw_get("/N").get_object()
-    drawn.container_ref = drawn.container_ref or signature.sig_field.container_ref
-    return tuple(
-        str(operator.args[1]["/ActualText"])
-        for operator in parse_content_stream([drawn])
-        if operator.op == "BDC" and len(operator.args) == 2 and "/ActualText" in operator.args[1]
+    drawn = widget["/AP"].raw_get("/N").get_object()
+    if not isinstance(drawn, StreamObject):
+        return ()
+    drawn.container_ref = drawn.container_ref or widget.container_ref
+    try:
+        return _read(parse_content_stream([drawn]))
+    except (PdfError, ValueError, TypeError, KeyError, IndexError):  # as another program may draw it
+        return ()
+
+
+def _read(operators: Iterable[Any]) -> tuple[str, ...]:
+    """The text of each line; empty if anything else is drawn."""
+    found: list[str] = []
+    told = [False]  # for each marked part that is open: does a text stand for its letters
+    for operator in operators:
+        if operator.op not in _DRAWN or (operator.op == "TJ" and not told[-1]):
+            return ()
+        if operator.op in ("BDC", "BMC"):
+            told.append(len(operator.args) == 2 and "/ActualText" in operator.args[1])
+            if told[-1]:
+                found.append(str(operator.args[1]["/ActualText"]))
+        elif operator.op == "EMC":
+            told.pop()
+    return tuple(found)
+
+
+def differs(
+    text: tuple[str, ...], key: Holder, moment: datetime | None, said: Mapping[str, Any]
+) -> list[str]:
+    """What a stamp says otherwise than its signature.
+
+    Args:
+        text: the lines of the stamp, see `printed`.
+        key: the holder of the certificate.
+        moment: the time that the signature claims.
+        said: the signature's entries ``/Reason``, ``/Name`` and ``/Location``.
+
+    Returns:
+        Any of name, meaning, time, place, certificate; "wording" where only the rest differs.
+    """
+    name, reason, location = (str(said.get(entry, "")) for entry in ("/Name", "/Reason", "/Location"))
+    time = "" if moment is None else f"{moment:{TIME}} {_CLOCK}"
+    own = f"Certificate: {key.name}"
+    digest = f"SHA-256 of the certificate: {key.fingerprint[:16]}…"
+    end = text.index(reason) if reason in text else 1
+    before, after = text[:end], "".join(text[end:])
+    wrong = {
+        "name": not name or not _same("".join(before), name, guess=name == key.name),
+        "meaning": reason not in text,
+        "time": time not in text,
+        "place": bool(location) and _bare(f"Place: {location}") not in _bare(after),
+        "certificate": digest not in text,
+    }
+    if any(wrong.values()):
+        return [what for what, differing in wrong.items() if differing]
+    rest = [reason, time, *([f"Place: {location}"] if location else []), own, digest]
+    rest += [_DEVELOPMENT] if key.development else []
+    return [] if _same(after, "".join(rest), guess=True) else ["wording"]
+
+
+def _same(drawn: str, said: str, *, guess: bool) -> bool:
+    """Equal but for breaks between lines; with `guess` a drawn "?" may stand for a letter that the font lacks."""
+    drawn, said = _bare(drawn), _bare(said)
+    return len(drawn) == len(said) and all(
+        a == b or (guess and a == "?" and ord(b) >= _FOREIGN) for a, b in zip(drawn, said, strict=True)
     )
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split())
 
 
 def _letters() -> frozenset[int]:

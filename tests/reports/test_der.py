@@ -29,6 +29,10 @@ BAD = {
     "a set that is not sorted": "3106020102020101",
     "a child cut off": "30030202ff",
     "a fault inside": "3003010101",
+    "an octet string in pieces": "2403040100",
+    "a sequence that is not made of parts": "100101",
+    "a null with something in it": "050100",
+    "an end of contents": "0000",
 }
 
 

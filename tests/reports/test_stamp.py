@@ -18,7 +18,7 @@ from clinsafe.reports import stamp as stamps
 from clinsafe.reports.pdfcheck import check_pdf
 from clinsafe.reports.render import FONTS
 from clinsafe.reports.sign import REASONS, Meaning, SigningKey, prepare, sign_pdf
-from clinsafe.reports.stamp import MM, Stamp, can_stamp, lines
+from clinsafe.reports.stamp import MM, Stamp, can_stamp, differs, lines
 from tests.reports.attacks import encrypted
 from tests.reports.pdfa import lint
 from tests.reports.signing import DEVELOPMENT, NOW, World, run, update
@@ -132,13 +132,66 @@ def test_a_stamp_that_says_otherwise(
     assert told in found.problems[0]
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda text: ("Prof. E. Lse", *text[1:]), ["name"]),
+        (lambda text: ("Prof. E. Lse", *text), ["name"]),
+        (lambda text: (text[0] + " MD", *text[1:]), ["name"]),
+        (lambda text: ("?" * len(text[0]), *text[1:]), ["name"]),
+        (lambda text: text[1:], ["name"]),
+        (lambda text: (text[0], REASONS["review"], *text[2:]), ["meaning"]),
+        (lambda text: tuple(line.replace(" UTC", " EST") for line in text), ["time"]),
+        (lambda text: tuple(line.replace("Köln", "Bonn") for line in text), ["place"]),
+        (lambda text: (*text[:-2], f"SHA-256 of the certificate: {'0' * 16}…", text[-1]), ["certificate"]),
+        (lambda text: ("E. Lse", REASONS["review"], *text[2:]), ["name", "meaning"]),
+        (lambda text: (*text, "All hazards PASS"), ["wording"]),
+        (lambda text: (*text[:2], "Co-signed: E. Lse", *text[2:]), ["wording"]),
+        (lambda text: text[:-1], ["wording"]),
+        (lambda text: tuple(line.replace("A. Auditor", "E. Lse") for line in text), ["wording"]),
+        (lambda text: text, []),
+        (lambda text: (*text[0].split(), *text[1:]), []),
+    ],
+)
+def test_every_line_is_compared(world: World, change: Any, told: list[str]) -> None:
+    """With the signature's own name, meaning, time and place, and with the certificate; line breaks are not."""
+    text = change(lines(world.key, "approval", NOW, printed_name="Ada Lövelace", location="Köln"))
+    said = {"/Reason": REASONS["approval"], "/Name": "Ada Lövelace", "/Location": "Köln"}
+    assert differs(text, world.key, NOW, said) == told
+
+
+def test_letters_that_the_font_lacks(world: World) -> None:
+    """A question mark stands for one of them in the certificate's name, and for nothing else."""
+    key = replace(world.issued, name="山田 A?")
+    said = {"/Reason": REASONS["author"], "/Name": key.name}
+    text = lines(key, "author", NOW)
+    assert text[0] == "?? A?"
+    assert differs(text, key, NOW, said) == []
+    assert differs(("?? ??", *text[1:]), key, NOW, said) == ["name"]
+    assert differs(text, key, NOW, said | {"/Name": "田山 A?"}) == ["name"], (
+        "a chosen name has all its letters"
+    )
+    assert differs(text, key, None, said) == ["time"]
+    assert differs(text, key, NOW, {}) == ["name", "meaning"]
+
+
+def test_another_name_on_the_page(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The whole way: the trusted key signs under one name and prints another."""
+    real = stamps.lines
+    monkeypatch.setattr(stamps, "lines", lambda *a, **k: ("Prof. E. Lse", *real(*a, **k)[1:]))
+    document = sign_pdf(world.unsigned, world.key, meaning="approval", when=NOW, stamp=Stamp())
+    found = check_pdf(document, [world.key.certificate])
+    assert found.problems == ("The stamp on the page says another name than the signature.",)
+
+
 def test_a_stamp_drawn_by_others(world: World) -> None:
-    """It is not read, and not blamed for its words."""
+    """Its words are not read; that it lies over the page is a problem."""
     from pyhanko.stamp import TextStampStyle
 
     document = with_pyhanko(world.unsigned, world.key, TextStampStyle(stamp_text="signed"))
     found = check_pdf(document, [world.key.certificate])
     assert found.printed == ()
+    assert any("did not make lies over page 1" in line for line in found.problems)
     assert not any("stamp" in line for line in found.problems)
 
 
