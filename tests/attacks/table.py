@@ -52,10 +52,10 @@ interval (Clopper-Pearson). For clinsafe the signature check alone is counted, f
 BACK = """\
 ## What this does not show
 
-- **The hole that the signature lies in is signed by nobody.** Hardly any of its bits can change unseen by clinsafe (the
-  campaign above says how many did), many by the others; none of them changes what the report says. Who must know that a file is the very same one, bit by
-  bit, keeps its SHA-256: every approval beside the file is over that hash, so one flipped bit and no approval
-  counts.
+- **The hole that the signature lies in is signed by nobody.** Hardly any of its bits can change unseen by clinsafe
+  (the campaign above says how many did), many by the others; none of them changes what the report says. Who must
+  know that a file is the very same one, bit by bit, keeps its SHA-256: every approval beside the file is over that
+  hash, so one flipped bit and no approval counts.
 - **A signer who lies before signing, with the key that you trust**, is found only where the lie contradicts
   something: the figures their scores, the pages their record, the cases the installed suite. Scores that were
   never measured and fit together are not found by any check of the file; repeating the audit finds them.
