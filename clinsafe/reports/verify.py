@@ -77,7 +77,7 @@ class Verification:
         if signed is None or signed >= written - CLOCKS:
             return ()
         return (
-            f"the claimed time of signing, {signed:%Y-%m-%d %H:%M} UTC, lies before the record was written",
+            f"the claimed time of signing, {signed:%Y-%m-%d}, lies before the record was written",
         )
 
     @property

@@ -161,7 +161,7 @@ def comparable(page: str) -> str:
     kept = []
     for line in page.splitlines():
         if line.startswith("| ") and "bit flips" in line:
-            line = re.sub(r"\d+ of|\[[^]]*\]", "", line)
+            line = re.sub(r"\d+ of \d+|\[[^]]*\]", "", line)
         if not line.startswith("Versions: "):
             kept.append(line)
     return "\n".join(kept)

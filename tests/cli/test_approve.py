@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from clinsafe.reports.approvals import Approvals, approvals_path, check_approval
 from clinsafe.reports.countersign import add_approval
 from clinsafe.reports.keys import keep_passphrase, load_key, make_development_key
 from clinsafe.reports.sign import sign_pdf
+from tests.reports.signing import render
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "evidence-1.json"
 PASSPHRASE = b"a secret that is never shown"
@@ -28,14 +28,7 @@ app.command("other")(lambda: None)  # with one command alone Typer drops its nam
 @pytest.fixture(scope="module")
 def audited(signing_key: Any) -> bytes:
     """A signed report: one empty page with a real record inside."""
-    import pypdfium2
-
-    document, output = pypdfium2.PdfDocument.new(), BytesIO()
-    document.new_page(200, 200).close()
-    document.new_attachment("evidence.json").set_data(GOLDEN.read_bytes())
-    document.save(output)
-    document.close()
-    return sign_pdf(output.getvalue(), signing_key, meaning="author")
+    return sign_pdf(render(GOLDEN.read_bytes()), signing_key, meaning="author")
 
 
 @pytest.fixture

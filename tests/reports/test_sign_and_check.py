@@ -16,8 +16,17 @@ import pytest
 
 from clinsafe.errors import KeyFileError, ReportError
 from clinsafe.reports.pdfcheck import REQUIRED, PdfCheck, attachment, check_pdf
-from tests.reports.attacks import ATTACKS, READABLE, UNREADABLE, Attack, overlay, replace_evidence, retitle
-from tests.reports.signing import FORGED, World, update
+from tests.reports.attacks import (
+    ATTACKS,
+    READABLE,
+    UNREADABLE,
+    Attack,
+    flipped,
+    overlay,
+    replace_evidence,
+    retitle,
+)
+from tests.reports.signing import FORGED, NOW, World, update
 
 pytest.importorskip("weasyprint")
 
@@ -151,3 +160,10 @@ def test_a_trusted_certificate_that_is_none(world: World) -> None:
     for junk in (b"", b"junk", world.key.certificate[:-5], b"0\x03\x02\x01\x01"):
         with pytest.raises(KeyFileError, match="trusted certificate"):
             check_pdf(world.signed, [world.key.certificate, junk])
+
+
+@pytest.mark.slow
+def test_no_bit_of_650_in_the_signed_ranges_changes_unseen(world: World) -> None:
+    trust = [world.key.certificate]
+    assert ours(world.signed, trust, NOW)
+    assert [seed for seed in range(1000, 1650) if ours(flipped(seed)(world), trust, NOW)] == []
