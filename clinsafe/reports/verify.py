@@ -76,9 +76,7 @@ class Verification:
         written = datetime.fromisoformat(self.evidence.created)
         if signed is None or signed >= written - CLOCKS:
             return ()
-        return (
-            f"the claimed time of signing, {signed:%Y-%m-%d}, lies before the record was written",
-        )
+        return (f"the claimed time of signing, {signed:%Y-%m-%d}, lies before the record was written",)
 
     @property
     def _approvals(self) -> tuple[str, ...]:
