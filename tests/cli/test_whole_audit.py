@@ -67,6 +67,7 @@ def test_checklist_init_and_list(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_an_institutions_own_protocol_and_answers(small_suite, tmp_path):
     (tmp_path / "ward.yaml").write_text(
         "title: Our ward\nsource: risk committee\nthresholds:\n"

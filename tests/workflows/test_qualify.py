@@ -290,6 +290,7 @@ def test_a_record_that_does_not_follow_is_invalid_even_when_signed_anew(
     assert not found.valid, name
 
 
+@pytest.mark.slow
 def test_a_better_outcome_is_betrayed_by_pages_and_signature(qualified, pem, tmp_path, signing_key):
     """A forger without the key can change the JSON only; the page and both signatures tell."""
     forged = qualified.record.model_copy(update=better(qualified.record))
