@@ -61,6 +61,7 @@ def sign(
     If a timestamp authority fails, nothing is written and the unsigned report stays as it is (exit code 2).
     """
     from clinsafe.adapters.offline import only_this_machine
+    from clinsafe.cli.files import refuse_unwritable, write_whole
     from clinsafe.errors import OutputExists, ReportError
     from clinsafe.reports.pdfcheck import attachment
     from clinsafe.reports.sign import sign_pdf
@@ -69,6 +70,7 @@ def sign(
 
     if out.exists() and not force:
         raise OutputExists(f"{out} exists; choose another --out, or replace it with --force")
+    refuse_unwritable(out)
     try:
         document = file.read_bytes()
     except OSError as error:
@@ -87,7 +89,7 @@ def sign(
             timestamper=timestamper,
             location=location,
         )
-    out.write_bytes(signed)
+    write_whole({out: signed})
     typer.echo(printable(f"signed by {opened.name} ({meaning.value}): {out}"))
     if opened.development:
         typer.echo("note: a DEVELOPMENT key proves nothing about who signed")

@@ -142,6 +142,27 @@ def test_nothing_is_overwritten(home: Path, p12: Path) -> None:
     assert type_in(*ask("--key", p12, "--force")).exit_code == 0
 
 
+def test_a_place_that_cannot_be_written_is_one_line(
+    home: Path, p12: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No folder, a folder in the way, a full disk: nothing half-written, and the unsigned report stays."""
+    arguments = list(ask("--key", p12))
+    before = (home / "report.pdf").read_bytes()
+    place = arguments.index("--out") + 1
+    for out in (home / "nowhere" / "signed.pdf", home):
+        with pytest.raises(UsageError):
+            type_in(*arguments[:place], out, *arguments[place + 1 :], "--force")
+
+    def full(self: Path, data: bytes) -> int:
+        raise OSError(28, "No space left on device", str(self))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(UsageError, match="No space left"):
+        type_in(*arguments)
+    assert not (home / "signed.pdf").exists()
+    assert (home / "report.pdf").read_bytes() == before
+
+
 def no_report(home: Path) -> None:
     (home / "report.pdf").write_bytes(b"%PDF-1.7\n")
 
