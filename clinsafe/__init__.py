@@ -9,9 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clinsafe.mitigations.facts import TextFacts
+    from clinsafe.mitigations.stack import Comparison
     from clinsafe.workflows.audit import AuditResult, Subjects
 
-__all__ = ["audit"]
+__all__ = ["audit", "compare", "read"]
 
 
 def audit(models: Subjects, *, out: str | Path | None = None, **options: Any) -> AuditResult:
@@ -44,3 +48,39 @@ def audit(models: Subjects, *, out: str | Path | None = None, **options: Any) ->
     chosen = ModelOptions(**{name: value for name, value in options.items() if name in names})
     rest = {name: value for name, value in options.items() if name not in names or name == "offline"}
     return run_audit(models, options=chosen, out=Path(out) if out is not None else None, **rest)
+
+
+def read(text: str, *, filters: Sequence[str] | None = None, model: str | None = None) -> TextFacts:
+    """Read a text into the facts that the filters compare. Read a corpus once and keep ``facts.to_json()`` beside it.
+
+    Args:
+        text: any text; what is longer than 200,000 characters is not read to its end, and marked unchecked.
+        filters: names of filters (``negation``, ``numerical`` …); None takes all that are installed.
+        model: a spaCy pipeline; None takes ``CLINSAFE_SPACY_MODEL`` or the first English one installed, "" none.
+
+    Returns:
+        Facts by filter; a filter that failed stands in ``unchecked`` and is never silently missing.
+
+    Raises:
+        clinsafe.errors.ClinsafeError: one line on what is wrong and what would be valid.
+    """
+    from clinsafe.workflows import guard
+
+    return guard.read(text, filters=filters, model=model)
+
+
+def compare(
+    a: str | TextFacts, b: str | TextFacts, *, filters: Sequence[str] | None = None, model: str | None = None
+) -> Comparison:
+    """Does `b` (a passage) conflict with `a` (a query)? Texts, or facts that `read` gave.
+
+    Returns:
+        ``result.conflicts`` (findings with both spans, cue, rule and a sentence), ``result.conflict``, and
+        ``result.safe``: no conflict *and* every filter did look.
+
+    Raises:
+        clinsafe.errors.ClinsafeError: one line on what is wrong and what would be valid.
+    """
+    from clinsafe.workflows import guard
+
+    return guard.compare(a, b, filters=filters, model=model)

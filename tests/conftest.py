@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,29 @@ from clinsafe.benchmarks.suite import Case, load_suite
 from clinsafe.checklist.regulatory import load_regulatory
 from clinsafe.content import Content, packaged_root
 
+# One worker a core: with a thread for each core in each of them, torch would spend its time waiting.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 settings.register_profile("clinsafe", deadline=None)  # no test may depend on how fast a machine is
 settings.load_profile("clinsafe")
+
+
+LONG = (
+    "workflows/test_qualify", "attacks/test_attack_table", "cli/test_cli", "reports/test_verify",
+    "workflows/test_audit", "cli/test_whole_audit", "reports/test_complete", "workflows/test_several",
+    "attacks/test_hostile_files", "workflows/test_qualify_figures", "packaging/test_wheel",
+    "workflows/test_qualify_record", "adapters/test_onnx_export", "reports/test_pages", "reports/test_acceptance",
+    "reports/test_evidence", "cli/test_paper", "benchmarks/test_suite", "adapters/test_encoders",
+    "benchmarks/test_real_text", "reports/test_container", "reports/test_sign_and_check", "reports/test_changes",
+)  # fmt: skip
+"""Files that take more than ten seconds, the longest first."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first: a worker that is given one last would be waited for (pyproject: `--no-loadscope-reorder`)."""
+    place = {f"tests/{name}.py": number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(LONG)))
 
 
 @pytest.fixture(autouse=True)
@@ -68,11 +91,16 @@ def write_small(root: Path, few: list[Case]) -> Path:
     for hazard in dict.fromkeys(case.hazard for case in few):
         lines = [c.model_dump_json() for c in few if c.hazard == hazard]
         (folder / f"{hazard}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return write_few_clauses(root)
+
+
+def write_few_clauses(root: Path) -> Path:
+    """An overlay for shorter reports: the packaged suite, and of the rules only some clauses are listed."""
     whole = load_regulatory(Content()).model_dump(mode="json")
     clauses = whole["clauses"][:4]
     used = {part["reference"] for part in [*clauses, *whole["schemes"]]}
     references = [r | {"superseded_by": ""} for r in whole["references"] if r["id"] in used]
-    (root / "checklist").mkdir()
+    (root / "checklist").mkdir(parents=True)
     text = yaml.safe_dump(whole | {"references": references, "clauses": clauses}, allow_unicode=True)
     (root / "checklist" / "regulatory.yaml").write_text(text, encoding="utf-8")
     return root
@@ -85,11 +113,87 @@ def small_suite(few: list[Case], tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def minilm() -> Any:
-    """The packaged all-MiniLM-L6-v2, loaded once."""
-    from clinsafe.adapters.sentence_transformers import load
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that all workers of this run share, and no other run."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "shared"
+    folder.mkdir(exist_ok=True)
+    return folder
 
-    return load("minilm", offline=True)
+
+@pytest.fixture(scope="session")
+def drawer(run_folder: Path) -> Iterator[Any]:
+    """Report pages from a warm process, kept for all workers; see `tests.drawing`."""
+    from tests.drawing import Drawer
+
+    made = Drawer(run_folder)
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def shared_renders(drawer: Any) -> Iterator[None]:
+    """Equal input is drawn once a run: that it gives equal bytes is shown elsewhere (test_pages, tests/cli)."""
+    from clinsafe.reports import pdf
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pdf, "render", drawer.kept)
+        yield
+
+
+@pytest.fixture(scope="session")
+def intervals() -> dict[tuple[Any, ...], Any]:
+    """Bootstrap intervals that this worker has computed, by their exact input."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def shared_intervals(intervals: dict[tuple[Any, ...], Any]) -> Iterator[None]:
+    """Equal scores are resampled once: that they give equal intervals is shown elsewhere (test_stats, tests/cli)."""
+    import numpy as np
+
+    from clinsafe.benchmarks import measure
+
+    def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+        def once(*given: Any) -> Any:
+            arrays = [np.asarray(scores, np.float64) for scores in given]
+            key = (function.__name__, *((a.shape, a.tobytes()) for a in arrays))
+            if key not in intervals:
+                intervals[key] = function(*given)
+            return intervals[key]
+
+        return once
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("auroc", "mean"):
+            patch.setattr(measure, name, remembered(getattr(measure, name)))
+        yield
+
+
+@pytest.fixture(scope="session")
+def minilm(run_folder: Path) -> Any:
+    """The packaged all-MiniLM-L6-v2, loaded once; the very same call is computed once a run."""
+    import numpy as np
+
+    from clinsafe.adapters.sentence_transformers import load
+    from tests.drawing import once
+
+    encoder: Any = load("minilm", offline=True)
+    compute = encoder.encode_prompted
+
+    def remembered(texts: Sequence[str], prompt: str, /) -> Any:
+        name = hashlib.sha256(json.dumps([list(texts), prompt]).encode()).hexdigest()
+        return np.load(
+            io.BytesIO(once(run_folder / f"minilm-{name}.npy", lambda: saved(texts, prompt)).read_bytes())
+        )
+
+    def saved(texts: Sequence[str], prompt: str) -> bytes:
+        stream = io.BytesIO()
+        np.save(stream, compute(texts, prompt), allow_pickle=False)
+        return stream.getvalue()
+
+    encoder.encode_prompted = remembered
+    return encoder
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,10 @@ import typer
 
 from clinsafe.cli.console import out as stdout
 
+GUARD = {"simplemma": "guard", "snowballstemmer": "guard", "pint": "guard", "spacy": "parse", "negspacy": "negspacy",
+         "quantulum3": "quantulum"}  # fmt: skip
+"""What `clinsafe guard` can use, and the extra that brings it; only the first two it cannot do without."""
+
 
 @dataclass(frozen=True, slots=True)
 class Check:
@@ -53,6 +57,10 @@ def _checks() -> Iterator[Check]:
         yield Check(
             module.replace("_", "-"), found, "installed" if found else "", "pip install 'clinsafe[audit]'"
         )
+    for module, extra in GUARD.items():
+        found = importlib.util.find_spec(module) is not None
+        fix = f"pip install 'clinsafe[{extra}]'"
+        yield Check(f"guard: {module}", found, "installed" if found else "", fix, needed=False)
     pango = pdf.renderer_versions()["pango"]
     yield Check("pango", pango != "not installed", pango, pdf.SYSTEM_LIBRARIES)
     missing = [name for name in FONTS if not (packaged_root() / name).is_file()]

@@ -16,12 +16,14 @@ from tests.attacks.table import Findings, collect, comparable, markdown
 from tests.reports.signing import certify
 
 pytest.importorskip("weasyprint")
-pytestmark = pytest.mark.slow  # several documents are rendered, and a thousand checked
+pytestmark = [  # several documents are rendered, and a thousand checked
+    pytest.mark.slow, pytest.mark.usefixtures("shared_renders", "shared_intervals"),
+]  # fmt: skip
 PAGE = Path(__file__).parents[2] / "docs" / "attacks.md"
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+def found(shared_renders: None, shared_intervals: None, tmp_path_factory: pytest.TempPathFactory) -> Findings:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         # the page was made with 650 and 200 flips for all three judges; ours meets 650 in test_sign_and_check, too

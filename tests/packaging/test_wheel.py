@@ -63,3 +63,29 @@ def test_it_runs_from_another_directory_without_the_checkout(installed, tmp_path
     audit = ("audit", "-m", "minilm", "--offline", "--no-sign", "--hazard", "negation", "--out", "run")
     assert "1 hazard held" in run(installed / "clinsafe", *audit, cwd=tmp_path, code=1)
     assert (tmp_path / "run" / "report.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_filter_from_a_package_of_its_own_is_found_once_it_is_installed(installed, tmp_path):
+    passages = tmp_path / "notes.txt"
+    passages.write_text("Listed for right hip replacement.\n\nListed for left hip replacement.\n")
+    ask = (
+        "guard",
+        "check",
+        "--query",
+        "Left hip replacement.",
+        "--passages",
+        passages,
+        "--filter",
+        "laterality",
+    )
+    refused = subprocess.run([installed / "clinsafe", *ask], cwd=tmp_path, capture_output=True, text=True)
+    assert refused.returncode == 2
+    assert "no filter is called 'laterality'" in refused.stderr
+
+    example = ROOT / "examples" / "clinsafe-laterality"
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", tmp_path, example)
+    (built,) = tmp_path.glob("clinsafe_laterality-*.whl")
+    run(installed / "python", "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", built)
+    printed = run(installed / "clinsafe", *ask, cwd=tmp_path, code=1)
+    assert "[right hip replacement]" in printed
+    assert "2 passages: 1 in conflict, 0 not fully checked" in printed

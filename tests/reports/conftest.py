@@ -1,43 +1,48 @@
-"""One finished record of a fake model, shared by the report tests."""
+"""Two finished records of a fake model, shared by the report tests of all workers."""
 
 from __future__ import annotations
+
+import pickle
 
 import pytest
 
 from tests.conftest import write_small
+from tests.drawing import REAL, once
+
+
+def audited(few, folder, **settings):
+    """A finished, unsigned audit of a fake on three cases a hazard, with a short list of software; read only.
+
+    Its pages are drawn by the tool itself, and not kept for `shared_renders`: what equals them was drawn again.
+    """
+
+    def make() -> bytes:
+        from clinsafe.reports import pdf
+        from clinsafe.reports.soup import collect
+        from clinsafe.workflows import audit
+
+        root = write_small(folder.with_suffix(".content"), few)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(audit, "collect", lambda: collect()[:6])
+            patch.setattr(pdf, "render", REAL)
+            return pickle.dumps(audit.run_audit("fake:words", out=folder, overlay=root, **settings))
+
+    return pickle.loads(once(folder.with_suffix(".pickle"), make).read_bytes())
 
 
 @pytest.fixture(scope="session")
-def finished(few, tmp_path_factory):
-    """A finished, unsigned audit of a fake on three cases a hazard, with a short list of software."""
-    from clinsafe.reports.soup import collect
-    from clinsafe.workflows import audit
+def finished(few, run_folder):
+    """All six hazards; see `audited`."""
+    return audited(few, run_folder / "finished")
 
-    root = write_small(tmp_path_factory.mktemp("small") / "content", few)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(audit, "collect", lambda: collect()[:6])
-        return audit.run_audit("fake:words", out=tmp_path_factory.mktemp("run") / "run", overlay=root)
+
+@pytest.fixture(scope="session")
+def one_hazard(few, run_folder):
+    """Negation alone, for the tests that draw many pages; see `audited`."""
+    return audited(few, run_folder / "one-hazard", hazards=["negation"])
 
 
 @pytest.fixture(scope="session")
 def record(finished):
-    """Its evidence."""
+    """The evidence of all six."""
     return finished.evidence
-
-
-@pytest.fixture(scope="module")
-def shared_renders():
-    """Equal input is rendered once: that it gives equal bytes is shown elsewhere (test_pages, tests/cli)."""
-    from clinsafe.reports import pdf
-
-    render, kept = pdf.render, {}
-
-    def once(page, evidence, created, content):
-        key = (page, evidence, created)
-        if key not in kept:
-            kept[key] = render(page, evidence, created, content)
-        return kept[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pdf, "render", once)
-        yield

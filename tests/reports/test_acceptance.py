@@ -16,7 +16,9 @@ from clinsafe.reports.render import html
 from clinsafe.reports.sign import sign_pdf
 from clinsafe.reports.verify import verify
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shared_renders")]  # whole reports are rendered
+pytestmark = [  # whole reports are rendered
+    pytest.mark.slow, pytest.mark.usefixtures("shared_renders", "shared_intervals"),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -27,9 +29,9 @@ def trust(signing_key, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def make(record, signing_key, shared_renders, tmp_path_factory):
+def make(one_hazard, signing_key, shared_renders, tmp_path_factory):
     def made(change, page: str | None = None):
-        plain = json.loads(to_bytes(record))
+        plain = json.loads(to_bytes(one_hazard.evidence))
         change(plain)
         evidence = from_bytes(canonical(plain))
         drawn = pdf.render(page or html(evidence, Content()), to_bytes(evidence), evidence.created, Content())

@@ -15,9 +15,11 @@ from clinsafe.stats import NotMeasured
 from clinsafe.workflows.audit import run_audit
 from tests.workflows.test_audit import oracle
 
+pytestmark = pytest.mark.usefixtures("shared_intervals")
+
 
 @pytest.fixture(scope="module")
-def runs(suite, tmp_path_factory):
+def runs(shared_intervals, suite, tmp_path_factory):
     """One hazard, by models that know all answers, none, and all but a few."""
     cases = [c for c in suite if c.hazard == "temporal"]
     folder = tmp_path_factory.mktemp("runs")

@@ -14,9 +14,11 @@ from clinsafe.reports.differences import differences
 from clinsafe.reports.evidence import canonical, from_bytes, to_bytes
 from tests.reports.test_verify import rederived
 
+pytestmark = pytest.mark.usefixtures("shared_intervals")
+
 
 @pytest.fixture(scope="module")
-def evidence(tmp_path_factory):
+def evidence(shared_intervals, tmp_path_factory):
     from clinsafe.workflows.audit import run_audit
 
     with pytest.MonkeyPatch.context() as patch:

@@ -12,6 +12,7 @@ from clinsafe.errors import ReportError
 from clinsafe.reports.differences import differences
 from clinsafe.reports.evidence import canonical, criteria_hash, from_bytes, load, to_bytes
 
+pytestmark = pytest.mark.usefixtures("shared_intervals")
 GOLDEN = Path(__file__).parent.parent / "golden"
 
 

@@ -19,8 +19,11 @@ from clinsafe.reports.keys import load_key, make_development_key
 from clinsafe.reports.render import html
 from clinsafe.reports.sign import sign_pdf
 from clinsafe.reports.verify import verify
+from tests.attacks.judges import shared
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shared_renders")]  # whole reports are rendered
+pytestmark = [  # whole reports are rendered
+    pytest.mark.slow, pytest.mark.usefixtures("shared_renders", "shared_intervals"),
+]  # fmt: skip
 
 
 @dataclass
@@ -35,12 +38,12 @@ class Signed:
 
 
 @pytest.fixture(scope="module")
-def signed(finished, signing_key, shared_renders, tmp_path_factory):
+def signed(one_hazard, signing_key, shared_renders, shared_intervals, tmp_path_factory):
     folder = tmp_path_factory.mktemp("signed")
     trust = folder / "trust.der"
     trust.write_bytes(signing_key.certificate)
-    document = sign_pdf(finished.pdf.read_bytes(), signing_key, meaning="author")
-    return Signed(folder, signing_key, trust, document, finished.evidence)
+    document = sign_pdf(one_hazard.pdf.read_bytes(), signing_key, meaning="author")
+    return Signed(folder, signing_key, trust, document, one_hazard.evidence)
 
 
 def render_signed(
@@ -210,11 +213,12 @@ def files(signed):
 def verdicts(files, signed):
     """Our verification of every file, or the error that refused it; made once."""
     found = {}
-    for name, path in files.items():
-        try:
-            found[name] = verify(path, [signed.trust])
-        except ReportError as error:
-            found[name] = error
+    with shared():
+        for name, path in files.items():
+            try:
+                found[name] = verify(path, [signed.trust])
+            except ReportError as error:
+                found[name] = error
     return found
 
 

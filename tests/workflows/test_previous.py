@@ -17,9 +17,11 @@ from clinsafe.reports.render import html
 from clinsafe.workflows.audit import run_audit
 from tests.workflows.test_audit import oracle
 
+pytestmark = pytest.mark.usefixtures("shared_intervals")
+
 
 @pytest.fixture(scope="module")
-def audit(suite, tmp_path_factory):
+def audit(shared_intervals, suite, tmp_path_factory):
     cases = [c for c in suite if c.hazard == "temporal"]
 
     def run(name: str, wrong: int, previous: Path | None = None, **more):

@@ -22,7 +22,9 @@ from clinsafe.reports.sign import sign_pdf
 from clinsafe.workflows import qualify as workflow
 from clinsafe.workflows.qualify import INSTRUMENTS, make_checks, run_qualify
 from clinsafe.workflows.qualify_bench import Bench, Found
+from tests.drawing import REAL
 
+pytestmark = pytest.mark.usefixtures("shared_renders")
 ROOT = Path(__file__).parents[2]
 
 
@@ -195,7 +197,7 @@ def test_without_a_renderer_the_record_is_kept(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def qualified(tmp_path_factory, signing_key):
+def qualified(shared_renders, tmp_path_factory, signing_key):
     """A real, signed record of a run in which one check failed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workflow, "INSTRUMENTS", outcomes(OQ_08=("fail", "another count")))
@@ -209,7 +211,8 @@ def pem(signing_key, tmp_path):
     return path
 
 
-def test_a_genuine_record_is_valid_whatever_its_verdict(qualified, pem):
+def test_a_genuine_record_is_valid_whatever_its_verdict(qualified, pem, monkeypatch):
+    monkeypatch.setattr(pdf, "render", REAL)  # the pages are drawn again, not remembered
     found = check_qualification(qualified.pdf, [pem])
     assert found.valid, found.verdict
     assert found.rerender == "IDENTICAL"
@@ -334,7 +337,8 @@ def test_a_report_is_no_qualification(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_whole_qualification_of_this_checkout(tmp_path, signing_key, pem):
+def test_the_whole_qualification_of_this_checkout(tmp_path, signing_key, pem, drawer, monkeypatch):
+    monkeypatch.setattr(pdf, "render", drawer.fresh)  # every page is drawn, none remembered
     result = run_qualify(out=tmp_path / "q", key=signing_key, with_model=False)
     by = {check.id: check.outcome for check in result.record.checks}
     assert result.qualified, result.record.deviations

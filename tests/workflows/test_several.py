@@ -20,6 +20,8 @@ from clinsafe.workflows import audit as workflow
 from clinsafe.workflows.audit import Interrupted, Subject, run_audit
 from tests.adapters import embedding_server as es
 
+pytestmark = pytest.mark.usefixtures("shared_intervals")
+
 
 @pytest.fixture(autouse=True)
 def _no_pdf(monkeypatch):

@@ -1,4 +1,4 @@
-"""Text below the level of meaning: word tokens. (Readings for the filters will be built here.)"""
+"""Word tokens below the level of meaning: the unit of every edit distance and overlap."""
 
 from __future__ import annotations
 

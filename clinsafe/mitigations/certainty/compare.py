@@ -1,0 +1,128 @@
+"""Match the propositions of two texts and tell where they disagree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from clinsafe.mitigations.certainty import wording
+from clinsafe.mitigations.certainty.align import NONE, Side, alignment, share, side
+from clinsafe.mitigations.certainty.levels import Level, contradict, severity
+from clinsafe.protocols import Fact, Finding
+
+ALIGNED = 0.5  # score from which two facts speak of the same thing
+_TIE = 0.12  # matches this close to the best are as good
+_SAME_CLAIM = 0.8  # weight of a claim that must stand in a condition for it to be about the claim
+_SAME_SENTENCE = 0.6  # shared weight from which two sentences are the same but for their cue
+
+
+class _Pair(NamedTuple):
+    query: int
+    passage: int
+    score: float
+    disagree: bool
+
+
+def compare(query: Sequence[Fact], passage: Sequence[Fact], hazard: str) -> list[Finding]:
+    """Findings between two fact lists. Symmetric: swapping the sides swaps the spans and nothing else.
+
+    A pair conflicts if each is the other's best match, the levels contradict each other, and neither has a match
+    that is as good and agrees. What a question asks is never compared.
+    """
+    ours = [side(fact) for fact in query if not fact.normal["asked"]]
+    theirs = [side(fact) for fact in passage if not fact.normal["asked"]]
+    pairs = _pairs(ours, theirs)
+    if all(ours[p.query].plain or theirs[p.passage].plain for p in pairs):
+        found = _by_context(ours, theirs, hazard)
+        if found:
+            return found
+    best_query: dict[int, float] = {}
+    best_passage: dict[int, float] = {}
+    for pair in pairs:
+        best_query[pair.query] = max(best_query.get(pair.query, 0.0), pair.score)
+        best_passage[pair.passage] = max(best_passage.get(pair.passage, 0.0), pair.score)
+    close = [p for p in pairs if p.score >= max(best_query[p.query], best_passage[p.passage]) - _TIE]
+    settled_query = {p.query for p in close if not p.disagree}
+    settled_passage = {p.passage for p in close if not p.disagree}
+    settled_query |= _stated(ours, theirs, {p.query for p in close if p.disagree})
+    settled_passage |= _stated(theirs, ours, {p.passage for p in close if p.disagree})
+    return [
+        _finding(ours[p.query], theirs[p.passage], p.score, hazard, p.disagree)
+        for p in close
+        if not p.disagree or (p.query not in settled_query and p.passage not in settled_passage)
+    ]
+
+
+def _pairs(ours: Sequence[Side], theirs: Sequence[Side]) -> list[_Pair]:
+    named: dict[str, list[int]] = {}
+    around: dict[str, list[int]] = {}
+    for j, other in enumerate(theirs):
+        for key in other.wide:
+            (named if key in other.core else around).setdefault(key, []).append(j)
+    pairs = []
+    for i, one in enumerate(ours):
+        near = {j for key in one.wide for j in named.get(key, ())}
+        near.update(j for key in one.core for j in around.get(key, ()))
+        for j in sorted(near):
+            if one.plain and theirs[j].plain:
+                continue  # both claim; looked at in `_stated` where it matters
+            score = alignment(one, theirs[j])
+            if score >= ALIGNED:
+                pairs.append(_Pair(i, j, score, _disagree(one, theirs[j])))
+    return pairs
+
+
+def _stated(ours: Sequence[Side], theirs: Sequence[Side], places: set[int]) -> set[int]:
+    """Those of our plain statements that the other side states too."""
+    plain = [one for one in theirs if one.plain]
+    return {i for i in places if ours[i].plain and any(alignment(ours[i], other) for other in plain)}
+
+
+def _by_context(ours: Sequence[Side], theirs: Sequence[Side], hazard: str) -> list[Finding]:
+    """Nothing is named alike, but two sentences are much the same and one side confirms what the other hedges.
+
+    Only where each side is of one mind throughout.
+    """
+    ours, theirs = _outspoken(ours), _outspoken(theirs)
+    low, high = (ours, theirs) if ours and ours[0].level < Level.ASSERTED else (theirs, ours)
+    if any(one.level >= Level.ASSERTED for one in low) or any(one.level < Level.ASSERTED for one in high):
+        return []
+    for one in ours:
+        for other in theirs:
+            score = min(share(one.context, other.context, NONE), share(other.context, one.context, NONE))
+            if score >= _SAME_SENTENCE:
+                return [_finding(one, other, score / 2, hazard, True)]
+    return []
+
+
+def _outspoken(sides: Sequence[Side]) -> list[Side]:
+    """Facts with a word of doubt or of confirmation."""
+    return [one for one in sides if one.level not in (Level.ASSERTED, Level.HYPOTHETICAL)]
+
+
+def _disagree(one: Side, other: Side) -> bool:
+    if Level.HYPOTHETICAL in (one.level, other.level):
+        claim, supposed = (one, other) if other.level == Level.HYPOTHETICAL else (other, one)
+        if claim.fact.normal["patient"] or claim.plain:
+            return True
+        return claim.level >= Level.ASSERTED and share(claim.wide, supposed.wide, claim.faint) >= _SAME_CLAIM
+    return contradict(one.level, other.level)
+
+
+def _finding(one: Side, other: Side, score: float, hazard: str, conflict: bool) -> Finding:
+    a, b = one.level, other.level
+    supposed = Level.HYPOTHETICAL in (a, b)
+    return Finding(
+        hazard,
+        "conflict" if conflict else "compatible",
+        "non_support" if supposed else "contradiction",
+        ("moderate" if supposed else severity(a, b)) if conflict else "note",
+        round(min(0.95, 0.35 + 0.6 * score), 2),
+        one.fact.span,
+        other.fact.span,
+        wording.normal(one.fact),
+        wording.normal(other.fact),
+        f"{one.fact.cue} / {other.fact.cue}",
+        one.fact.rule if a < b else other.fact.rule,
+        wording.sentence(one.fact, other.fact) if conflict else wording.AGREE,
+    )

@@ -1,0 +1,113 @@
+"""Facts of one text, as they are kept beside an index: read once, compared at every query.
+
+In `Fact.normal`, a field called ``keys`` or ending in ``_keys`` is a frozenset in memory and a sorted list in JSON.
+``keys`` are the canonical keys by which the fact can align: a fact that shares none with the query is never compared.
+A fact without ``keys`` is always compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from clinsafe.errors import UsageError
+from clinsafe.protocols import Fact, Span
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TextFacts:
+    """What a stack read in one text.
+
+    Attributes:
+        by_filter: filter name -> its facts.
+        unchecked: filter name -> why it gave no facts (it raised, or ran out of time). Treated as unsafe.
+        keys: all alignment keys, for narrowing.
+    """
+
+    by_filter: Mapping[str, tuple[Fact, ...]]
+    unchecked: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, frozenset[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        keys = {name: _all_keys(facts) for name, facts in self.by_filter.items()}
+        object.__setattr__(self, "keys", keys)
+
+    def near(self, name: str, keys: frozenset[str]) -> tuple[Fact, ...]:
+        """The facts of one filter that share a key, or have none."""
+        return tuple(
+            fact
+            for fact in self.by_filter.get(name, ())
+            if (own := fact.normal.get("keys")) is None or not keys.isdisjoint(own)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON; `from_json` gives an equal value back."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "facts": {name: [_fact_out(fact) for fact in facts] for name, facts in self.by_filter.items()},
+            "unchecked": dict(self.unchecked),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> TextFacts:
+        """Read what `to_json` wrote.
+
+        Raises:
+            UsageError: not facts, or of a later schema.
+        """
+        try:
+            if data["schema_version"] != SCHEMA_VERSION:
+                raise UsageError(
+                    f"facts of schema {data['schema_version']}; this version reads {SCHEMA_VERSION}"
+                )
+            facts = {name: tuple(_fact_in(row) for row in rows) for name, rows in data["facts"].items()}
+            return cls(facts, dict(data["unchecked"]))
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            if isinstance(error, UsageError):
+                raise
+            raise UsageError(f"not the facts of a text: {type(error).__name__} {error}") from error
+
+
+def _all_keys(facts: Sequence[Fact]) -> frozenset[str]:
+    return frozenset().union(*(fact.normal.get("keys") or () for fact in facts))
+
+
+def _is_keys(name: str) -> bool:
+    return name == "keys" or name.endswith("_keys")
+
+
+def _fact_out(fact: Fact) -> dict[str, Any]:
+    normal = {name: _plain(value) for name, value in fact.normal.items()}
+    return {
+        "hazard": fact.hazard,
+        "span": [fact.span.start, fact.span.end],
+        "normal": normal,
+        "cue": fact.cue,
+        "rule": fact.rule,
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, frozenset | set):
+        return sorted(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(item) for name, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _fact_in(row: Mapping[str, Any]) -> Fact:
+    normal = {name: _rich(name, value) for name, value in row["normal"].items()}
+    return Fact(row["hazard"], Span(*row["span"]), normal, row["cue"], row["rule"])
+
+
+def _rich(name: str, value: Any) -> Any:
+    if _is_keys(name) and isinstance(value, list):
+        return frozenset(value)
+    if isinstance(value, Mapping):
+        return {inner: _rich(inner, item) for inner, item in value.items()}
+    return tuple(_rich("", item) for item in value) if isinstance(value, list) else value

@@ -1,0 +1,1 @@
+"""Numbers of a clinical text: values, units, schedules, what they belong to, and when two of them disagree."""

@@ -1,0 +1,135 @@
+"""Which facts of two texts disagree: among those that nothing settled, the best aligned pairs of one sort."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from clinsafe.mitigations.numbers.aligning import align, unit_swap
+from clinsafe.mitigations.numbers.equal import relation
+from clinsafe.mitigations.numbers.pairs import Index, Pair, index_of, names_of
+from clinsafe.mitigations.numbers.settle import agreements
+from clinsafe.protocols import Fact
+
+_MANY, _MOST = 150, 400  # facts of one text
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """What agrees and what conflicts."""
+
+    agreed: list[Pair]
+    conflicts: list[Pair]
+
+
+def match(query: Sequence[Fact], passage: Sequence[Fact], critical: frozenset[str]) -> Matched:
+    """Align the facts of two texts.
+
+    Args:
+        critical: drugs for which the same total on another schedule is not the same.
+    """
+    query, passage = _distinct(query), _distinct(passage)
+    index = index_of(passage, {name for fact in query for name in names_of(fact.normal)})
+    agreed, other_schedule, settled = agreements(query, passage, index, critical)
+    open_q = [fact for fact in query if id(fact) not in settled]
+    conflicts: list[Pair] = []
+    if open_q:
+        left = [
+            pair
+            for pair in other_schedule
+            if id(pair.query) not in settled and id(pair.passage) not in settled
+        ]
+        left += _disagreements(open_q, index, settled)
+        scored = [replace(pair, score=score) for pair in left if (score := align(pair)) > 0]
+        conflicts = _once(_best(_without_covered(scored, agreed)))
+    return Matched(agreed, conflicts)
+
+
+def _distinct(facts: Sequence[Fact]) -> Sequence[Fact]:
+    """One of each where a text says the same over and over (a chart of a thousand rows)."""
+    if len(facts) <= _MANY:
+        return facts
+    seen = {
+        (
+            f.normal["forms"],
+            f.normal["sign"],
+            f.normal["subject"],
+            f.normal["role"],
+            f.normal["quality_keys"],
+        ): f
+        for f in reversed(facts)
+    }
+    return list(reversed(seen.values()))[:_MOST]
+
+
+def _disagreements(query: Sequence[Fact], index: Index, settled: set[int]) -> list[Pair]:
+    """All pairs of facts that share a dimension and differ, or share a number and not the unit."""
+    found: list[Pair] = []
+    for fact in query:
+        one: Any = fact.normal
+        own = one["subject_keys"]
+        for other_fact in _comparable(one, index, settled):
+            other: Any = other_fact.normal
+            if own and other["subject"] and own.isdisjoint(other["subject_keys"]):
+                continue
+            how, form, second = relation(one, other)
+            if how in ("different", "reversed"):
+                found.append(
+                    Pair(fact, other_fact, 0.0, "limit" if how == "reversed" else "value", (form, second))
+                )
+            elif how == "apart" and unit_swap(one, other):
+                found.append(Pair(fact, other_fact, 0.0, "unit", (one["forms"][0], other["forms"][0])))
+    return found
+
+
+def _comparable(one: Any, index: Index, settled: set[int]) -> list[Fact]:
+    """Open facts of one dimension, one printed number or one subject."""
+    found = {id(row[3]): row[3] for name in names_of(one) for row in index.get(name, ())}
+    return [fact for key, fact in found.items() if key not in settled]
+
+
+def _without_covered(scored: Sequence[Pair], agreed: Sequence[Pair]) -> list[Pair]:
+    """A schedule that belongs to a dose whose daily total agrees is no conflict of its own."""
+    totals = [
+        pair
+        for pair in agreed
+        if pair.forms[0] and pair.forms[0][0].endswith("/time") and pair.query.normal["role"] == "dose"
+    ]
+    if not totals:
+        return list(scored)
+    hours_q = {pair.query.normal["hours"] for pair in totals}
+    hours_p = {pair.passage.normal["hours"] for pair in totals}
+    return [
+        pair
+        for pair in scored
+        if pair.query.normal["role"] != "interval"
+        or (pair.query.normal["hours"] not in hours_q and pair.passage.normal["hours"] not in hours_p)
+    ]
+
+
+def _best(scored: Sequence[Pair]) -> list[Pair]:
+    """One to one, best first; ties by place, so that the order of the texts does not matter."""
+    used: set[int] = set()
+    found = []
+    for pair in sorted(
+        scored, key=lambda pair: (-round(pair.score, 6), pair.query.span.start + pair.passage.span.start)
+    ):
+        if id(pair.query) in used or id(pair.passage) in used:
+            continue
+        used |= {id(pair.query), id(pair.passage)}
+        found.append(pair)
+    return found
+
+
+def _once(pairs: list[Pair]) -> list[Pair]:
+    """A schedule that a dose already disagrees on is not told twice."""
+    told = {
+        (pair.query.normal["hours"], pair.passage.normal["hours"]) for pair in pairs if pair.why == "schedule"
+    }
+    return [
+        pair
+        for pair in pairs
+        if pair.query.normal["role"] != "interval"
+        or (pair.query.normal["hours"], pair.passage.normal["hours"]) not in told
+    ]

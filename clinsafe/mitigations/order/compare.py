@@ -1,0 +1,181 @@
+"""Do two texts' facts agree? Each pair of facts gets a measure of agreeing and of disagreeing; the best pair decides.
+
+An order is contradicted where what comes first here comes last there, and the other way round: one shared word on one
+side is not enough. A state is contradicted where the same thing goes on here and does not there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from clinsafe.mitigations.align import mass as unremembered
+from clinsafe.mitigations.order.fact import HAZARD
+from clinsafe.mitigations.order.words import order_words, status_words
+from clinsafe.protocols import Fact, Finding
+
+LEAST = 0.7  # weight of shared keys that each side of an order must have
+CORE = 4.0  # how much more a word of the core counts
+SHARE = 0.2  # share of the smaller side's weight that must be shared
+TARGET_SHARE = 0.5  # share of the smaller target's weight that two states must have in common
+WHOLE_SHARE = 0.15  # and of the greater
+OFFSET_RATIO = 1.5  # spans of time further apart than this contradict each other
+
+mass = lru_cache(maxsize=8192)(unremembered)
+Normal = Mapping[str, Any]
+
+
+_KEYS = {"early": "early_keys", "late": "late_keys"}
+_CORES = {"early": "early_core_keys", "late": "late_core_keys"}
+_OFF = {"early": "early_off", "late": "late_off"}
+
+
+class Pair(NamedTuple):
+    """How two facts stand to one another; weights in keys, 0 for not at all."""
+
+    query: int
+    passage: int
+    agree: float
+    disagree: float
+    why: str
+
+
+def compare(query: Sequence[Fact], passage: Sequence[Fact]) -> list[Finding]:
+    """Conflicts and compatible pairs, best aligned first."""
+    pairs = _pairs(query, passage)
+    agreed: dict[tuple[str, int], float] = {}
+    for pair in pairs:
+        for side in (("q", pair.query), ("p", pair.passage)):
+            agreed[side] = max(agreed.get(side, 0.0), pair.agree)
+    findings: list[Finding] = []
+    told: set[int] = set()  # query facts whose agreement is reported
+    for pair in sorted(pairs, key=lambda p: (-max(p.agree, p.disagree), p.query, p.passage)):
+        one, other = query[pair.query], passage[pair.passage]
+        best = max(agreed["q", pair.query], agreed["p", pair.passage])
+        if pair.disagree > max(best, pair.agree):
+            findings.append(_finding(one, other, "conflict", pair))
+        elif pair.agree > pair.disagree and pair.query not in told:
+            told.add(pair.query)
+            findings.append(_finding(one, other, "compatible", pair))
+    return findings
+
+
+def _pairs(query: Sequence[Fact], passage: Sequence[Fact]) -> list[Pair]:
+    """All pairs of facts that agree or disagree. Most share no key, so that is asked first."""
+    others = [(j, fact.normal["keys"]) for j, fact in enumerate(passage)]
+    pairs = []
+    for i, one in enumerate(query):
+        apart = one.normal["keys"].isdisjoint
+        for j, keys in others:
+            if not apart(keys):
+                pair = _pair(i, j, one, passage[j])
+                if pair is not None:
+                    pairs.append(pair)
+    return pairs
+
+
+def _pair(i: int, j: int, one: Fact, other: Fact) -> Pair | None:
+    if one.normal["type"] != other.normal["type"]:
+        return None
+    agree, disagree, why = (_order if one.normal["type"] == "order" else _status)(one, other)
+    return Pair(i, j, agree, disagree, why) if agree or disagree else None
+
+
+def _order(one: Fact, other: Fact) -> tuple[float, float, str]:
+    a, b = one.normal, other.normal
+    same = _both(_side(a, "early", b, "early"), _side(a, "late", b, "late"))
+    turned = _both(_side(a, "early", b, "late"), _side(a, "late", b, "early"))
+    if a["relation"] != b["relation"]:
+        return 0.0, max(same, turned), "relation"
+    if a["relation"] == "during":
+        return max(same, turned), 0.0, ""
+    if same > turned and _apart(a["hours"], b["hours"]) and same >= 1.5:
+        return 0.0, same, "offset"
+    return (same, 0.0, "") if same > turned else (same, turned, "order")
+
+
+def _side(a: Normal, one: str, b: Normal, other: str) -> tuple[float, float]:
+    """Weight shared by two sides, and by their cores alone."""
+    if a[_OFF[one]] != b[_OFF[other]]:  # stopping a thing is another event than giving it
+        return 0.0, 0.0
+    first, second = a[_KEYS[one]], b[_KEYS[other]]
+    common = _shared(first, second)
+    if not common:
+        return 0.0, 0.0
+    shared = mass(common)
+    if shared < LEAST or shared < SHARE * min(mass(first), mass(second)):
+        return 0.0, 0.0
+    return shared, mass(_shared(a[_CORES[one]], b[_CORES[other]]))
+
+
+def _shared(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
+    """Keys in both. A class ("^antibiotic") counts only where one side names it: two antibiotics are not one thing."""
+    common = one & other
+    if not common:
+        return common
+    classes = [key for key in common if key[0] == "^"]
+    if classes:
+        common = common.difference(k for k in classes if ("@" + k[1:] in one) == ("@" + k[1:] in other))
+    return common
+
+
+def _both(first: tuple[float, float], second: tuple[float, float]) -> float:
+    """The lesser of two sides, where both share enough and at least one shares its core; else 0."""
+    if not first[0] or not second[0] or not (first[1] or second[1]):
+        return 0.0
+    return min(shared + CORE * core for shared, core in (first, second)) + 0.01 * (first[0] + second[0])
+
+
+def _apart(one: float, other: float) -> bool:
+    return bool(one and other) and max(one, other) / min(one, other) > OFFSET_RATIO
+
+
+def _status(one: Fact, other: Fact) -> tuple[float, float, str]:
+    a, b = one.normal, other.normal
+    if (
+        a["asked"]
+        or b["asked"]
+        or (a["weak"] and b["weak"])
+        or (a["axis"] == "onset") != (b["axis"] == "onset")
+    ):
+        return 0.0, 0.0, ""
+    if (a["now"] and b["overtaken"]) or (b["now"] and a["overtaken"]):
+        return 0.0, 0.0, ""
+    shared = mass(_shared(a["target_keys"], b["target_keys"]))
+    one_mass, other_mass = mass(a["target_keys"]), mass(b["target_keys"])
+    if shared < max(LEAST, TARGET_SHARE * min(one_mass, other_mass), WHOLE_SHARE * max(one_mass, other_mass)):
+        return 0.0, 0.0, ""
+    if a["on"] == b["on"]:
+        return shared, 0.0, ""
+    return 0.0, shared, "weak" if a["weak"] or b["weak"] else "status"
+
+
+def _finding(one: Fact, other: Fact, verdict: str, pair: Pair) -> Finding:
+    a, b = one.normal, other.normal
+    order = a["type"] == "order"
+    words = order_words(a, b, verdict, pair.why) if order else status_words(a, b, verdict)
+    weight = max(pair.agree, pair.disagree)
+    confidence = min(0.95, 0.6 + 0.12 * weight) - (0.2 if pair.why == "weak" else 0.0)
+    severity = "note" if verdict == "compatible" else _severity(one, other, pair.why)
+    return Finding(
+        HAZARD,
+        "conflict" if verdict == "conflict" else "compatible",
+        "non_support" if pair.why == "weak" else "contradiction",
+        severity,  # type: ignore[arg-type]
+        round(confidence, 2),
+        one.span,
+        other.span,
+        words.query,
+        words.passage,
+        other.cue or one.cue,
+        other.rule,
+        words.sentence,
+    )
+
+
+def _severity(one: Fact, other: Fact, why: str) -> str:
+    if why == "weak" or why == "offset":
+        return "moderate"
+    treatment = one.normal.get("axis") == "treatment" or other.normal.get("axis") == "treatment"
+    return "high" if one.normal["type"] == "order" or treatment else "moderate"

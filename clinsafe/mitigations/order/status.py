@@ -1,0 +1,338 @@
+"""States: a treatment goes on or is stopped, a condition is current or past."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from clinsafe.mitigations.cues import Match
+from clinsafe.mitigations.order.fact import status_fact
+from clinsafe.mitigations.order.pack import StatusRule
+from clinsafe.mitigations.order.scan import Range, Scan
+from clinsafe.mitigations.order.timeline import is_point
+from clinsafe.protocols import Fact
+from clinsafe.text import Reading
+from clinsafe.text.context import KIN
+
+Thing = tuple[frozenset[str], str]  # keys of a thing and its name
+NOTHING: Thing = (frozenset(), "")
+_IT = frozenset(["it", "them", "they", "this", "these"])
+_ANAPHORS = frozenset(["the", "this", "that", "these", "those", "it", "its"])
+_POSSESSIVE = frozenset(["his", "her", "their", "my", "s"])
+_TARGET = 5  # content words of a target
+_NONE = frozenset(["no", "not", "nil", "any", "without", "nor", "or"])
+_CONDITIONAL = frozenset(["until", "till", "unless"])
+_REFERS = frozenset(["before", "after", "until", "when"])
+_OUT_OF = frozenset(["in", "of"])
+_NEGATION_REACH = 5  # tokens before a cue
+
+
+def states(reading: Reading, scan: Scan, said: Thing = NOTHING) -> Iterator[Fact]:
+    """Status facts of a sentence about the patient; `said` is what an "it" may stand for."""
+    if scan.sentence.subject != "patient":
+        return
+    found = scan.found
+    last = NOTHING
+    taken = [(m.start, m.end) for m in found if m.value.state != "none" and not m.value.weak]
+    for match in found:
+        rule = match.value
+        if (rule.state == "none" and not rule.onset) or _silent(scan, match, found) or _of_kin(scan, match):
+            continue
+        target, name = _target(scan, match, taken)
+        if not target and not rule.weak and not (rule.yields and _followed(scan, match)):
+            target, name = _elsewhere(scan, match)
+            target, name = (target, name) if target else last if last[0] or not _it(scan, match) else said
+        if target and rule.onset:
+            yield from _onset(reading, scan, match, target, name)
+        if not target or rule.state == "none" or (rule.weak and not _plain(scan, match, found)):
+            continue
+        state = _state(scan, match, target)
+        if state is None:
+            continue
+        if not rule.weak:
+            last = (target, name)
+        low, high = scan.segment(match.start)
+        yield status_fact(
+            reading, scan, rule, state, (match.start, match.end), target, scan.keyset((low, high)), name
+        )
+
+
+def _it(scan: Scan, match: Match[StatusRule]) -> bool:
+    """Whether a cue speaks of "it" ("start it again", "it was restarted")."""
+    low, high = scan.segment(match.start)
+    around = scan.tokens[max(low, match.start - 3) : min(high, match.end + 2)]
+    return any(token.lower in _IT for token in around)
+
+
+def _onset(
+    reading: Reading, scan: Scan, match: Match[StatusRule], target: frozenset[str], name: str
+) -> Iterator[Fact]:
+    """The fact that a thing is new or has been there long; "no new infarct" says neither."""
+    before = scan.tokens[match.start - 1].lower if match.start else ""
+    if before not in _NONE and not _negated(scan, match):
+        rule = match.value.model_copy(update={"axis": "onset"})
+        state = (match.value.onset == "new", False)
+        at = (match.start, match.end)
+        yield status_fact(reading, scan, rule, state, at, target, frozenset(), name)
+
+
+def _silent(scan: Scan, match: Match[StatusRule], found: Sequence[Match[StatusRule]]) -> bool:
+    """A cue that says no state of one thing: under a condition, of a part of a group, or beside a plainer cue."""
+    if _conditional(scan, match) or (match.value.timed and not is_point(scan, match.end)):
+        return True
+    if match.value.first and match.start != scan.segment(match.start)[0]:
+        return True
+    if any(t.lower == "whether" for t in scan.tokens[max(0, match.start - _NEGATION_REACH) : match.start]):
+        return True
+    left, right = scan.chunk(match.start, match.end)
+    told = scan.tokens[left : match.start]
+    if match.value.past and not any(token.lower in scan.rules.grammar.past for token in told):
+        return True
+    if _partial(scan, left, right):
+        return True
+    if (
+        match.cue == "past"
+        and match.end < right
+        and scan.rules.lexicon.number(scan.tokens[match.end]) is not None
+    ):
+        return True  # "past five years"
+    return match.value.yields and any(
+        other is not match
+        and not other.value.yields
+        and not other.value.weak
+        and other.value.state != "none"
+        and left <= other.start < right
+        for other in found
+    )
+
+
+def _of_kin(scan: Scan, match: Match[StatusRule]) -> bool:
+    """Whether the state is a relative's ("her father still smokes"); what a relative reports is the patient's."""
+    low, _ = scan.segment(match.start)
+    for i in range(low + 1, min(low + 4, match.start)):
+        if scan.tokens[i].lower in KIN and scan.tokens[i - 1].lower in _POSSESSIVE:
+            reports = scan.tokens[i + 1].lemma in scan.rules.grammar.reports
+            return not reports and scan.comma(i, match.start) < 0
+    return False
+
+
+def _partial(scan: Scan, left: int, right: int) -> bool:
+    """Whether a clause counts a part of a group: "most", "two in three", "29 of 31"."""
+    tokens, number = scan.tokens, scan.rules.lexicon.number
+    if any(tokens[i].lower in scan.rules.partial for i in range(left, right)):
+        return True
+    return any(
+        tokens[i].lower in _OUT_OF and number(tokens[i - 1]) is not None and number(tokens[i + 1]) is not None
+        for i in range(left + 1, right - 1)
+    )
+
+
+def _elsewhere(scan: Scan, match: Match[StatusRule]) -> tuple[frozenset[str], str]:
+    """What an "it" may stand for: the nearest clause left of the cue that names something, or the segment before."""
+    low, _ = scan.segment(match.start)
+    end = match.start
+    for i in range(match.start - 1, low - 1, -1):
+        if scan.soft(i) or i == low:
+            start = i if i == low and not scan.soft(i) else i + 1
+            if not scan.bare(start, end):
+                return _things(scan, (start, end)), scan.words((start, end))
+            end = i
+    before = scan.segment(low - 2) if low >= 2 else (0, 0)
+    return _things(scan, before), scan.words(before)
+
+
+def _conditional(scan: Scan, match: Match[StatusRule]) -> bool:
+    """ "Hold X until Y" and "before starting X" say an order, not a state."""
+    low, high = scan.segment(match.start)
+    if match.value.axis != "treatment":
+        return False
+    for i in range(match.end, high):
+        if scan.tokens[i].lower in _CONDITIONAL:
+            return True
+        if scan.soft(i):
+            break
+    return any(
+        cue.value.kind in _REFERS
+        and cue.end <= match.start
+        and cue.start >= low
+        and scan.comma(cue.end, match.start) < 0
+        and (cue.value.kind == "when" or not scan.bare(low, cue.start))
+        for cue in scan.cues
+    )
+
+
+def _negated(scan: Scan, match: Match[StatusRule]) -> bool:
+    low, _ = scan.segment(match.start)
+    start = max(low, match.start - _NEGATION_REACH)
+    for i in range(match.start - 1, start - 1, -1):
+        if scan.soft(i):
+            start = i + 1
+            break
+    return scan.negated(start, match.start)
+
+
+def _state(scan: Scan, match: Match[StatusRule], target: frozenset[str]) -> tuple[bool, bool] | None:
+    """(on, weak), or None: "no history of" was never there; a history of a lifelong condition is current."""
+    rule, negated = match.value, _negated(scan, match)
+    if rule.lifelong == "past":
+        return (rule.state == "on") != negated, rule.weak
+    if negated:
+        return None
+    if not scan.lasts(target):
+        return False, rule.weak
+    return (True, True) if rule.lifelong == "current" else None
+
+
+def _plain(scan: Scan, match: Match[StatusRule], found: Sequence[Match[StatusRule]]) -> bool:
+    """Whether no other state stands in the same clause; a word said in passing gives way to it."""
+    low, high = scan.segment(match.start)
+    others = any(
+        not m.value.weak and m.start != match.start and low <= m.start < high and m.value.state != "none"
+        for m in found
+    )
+    if others or scan.negated(low, match.start):
+        return False
+    following = scan.tokens[match.end].lower if match.end < len(scan.tokens) else ""
+    return not (match.value.id == "status.has" and following in scan.rules.grammar.not_had)
+
+
+# ── what the state is of ─────────────────────────────────────────────────────────────────────────
+
+
+def _target(scan: Scan, match: Match[StatusRule], taken: Sequence[Range]) -> tuple[frozenset[str], str]:
+    side = match.value.side
+    if side == "self":
+        return scan.keyset((match.start, match.end)), scan.words((match.start, match.end))
+    if match.start > 0 and any(end == match.start for _, end in taken) and side != "right":
+        return frozenset(), ""  # two cues in a row speak of one thing
+    for ranges in _places(scan, match, taken):
+        keys = _things(scan, *ranges)
+        if keys:
+            return keys, scan.words(*ranges)
+    return _light(scan, match, taken)
+
+
+def _light(scan: Scan, match: Match[StatusRule], taken: Sequence[Range]) -> tuple[frozenset[str], str]:
+    """A thing of two light words or more ("intravenous drug use"), where none of weight stands there."""
+    for ranges in _places(scan, match, taken):
+        tokens = [
+            t for start, end in ranges for t in scan.tokens[start:end] if t.text.isalpha() and len(t.key) > 2
+        ]
+        if any(t.lower in _ANAPHORS for start, end in ranges for t in scan.tokens[start:end]):
+            continue  # "the drug" is one named before
+        if len(tokens) > 1 and any(t.lower in scan.rules.headings for t in tokens):
+            return frozenset(t.key for t in tokens), " ".join(t.text for t in tokens[:6])
+    return frozenset(), ""
+
+
+def _places(scan: Scan, match: Match[StatusRule], taken: Sequence[Range]) -> list[list[Range]]:
+    """Where the thing may stand, the likeliest place first."""
+    side = match.value.side
+    low, high = scan.segment(match.start)
+    closed = match.end >= high or scan.tokens[match.end].text in ",()"
+    if low >= 2 and match.start == low and scan.tokens[low - 1].text == ":" and closed:
+        return [[scan.segment(low - 2)]]  # "Penicillin allergy: current"
+    right, left = _right(scan, match, taken), _left(scan, match, taken)
+    left_out = match.value.state == "off" and _followed(scan, match)
+    if (
+        side == "near"
+        and not left_out
+        and scan.bare(*left[0])
+        and match.start
+        and scan.tokens[match.start - 1].text == ","
+    ):
+        left = [_headed(scan, match)]
+    if side == "right":
+        order = [right]
+    elif side == "left":
+        order = [left]
+    elif side == "near":
+        order = [left + right]
+    else:
+        passive = match.start > 0 and scan.tokens[match.start - 1].lower in scan.rules.grammar.be
+        order = [left, right] if passive else [right, left]
+    if ".." in match.cue:
+        order.append(_inside(scan, match))
+    if match.value.opens:
+        order.append(_right(scan, match, taken, opened=True))
+    return order
+
+
+def _inside(scan: Scan, match: Match[StatusRule]) -> list[Range]:
+    """What stands in the gap of a cue ("not taking warfarin any more")."""
+    own = {word.lstrip("~") for part in match.cue.split() for word in part.split("|")}
+    return [
+        (i, i + 1)
+        for i in range(match.start, match.end)
+        if scan.tokens[i].lower not in own and scan.tokens[i].lemma not in own
+    ]
+
+
+def _followed(scan: Scan, match: Match[StatusRule]) -> bool:
+    """Whether a word stands behind the cue in its clause: "previously well" says nothing of what stands before."""
+    return (
+        match.end < len(scan.tokens) and scan.tokens[match.end].text[0].isalnum() and not scan.soft(match.end)
+    )
+
+
+def _headed(scan: Scan, match: Match[StatusRule]) -> Range:
+    """The heading of "Gestational diabetes, currently diet controlled": the name that opens the segment."""
+    low, _ = scan.segment(match.start)
+    end = match.start - 1
+    named = scan.tokens[low:end]
+    auxiliary = scan.rules.grammar.auxiliary
+    short = 0 < len(named) <= _TARGET and not any(t.text == "," or t.lower in auxiliary for t in named)
+    return (low, end) if short else (match.start, match.start)
+
+
+def _right(scan: Scan, match: Match[StatusRule], taken: Sequence[Range], opened: bool = False) -> list[Range]:
+    """What stands right of the cue. With `opened`, also behind "on" or "with" ("continues on warfarin")."""
+    _, high = scan.segment(match.start)
+    count, at = 0, match.end
+    if match.value.side == "right" and at < high and scan.tokens[at].text == ",":
+        comma = scan.comma(at + 1, min(high, at + 5))  # "prior, now inactive, uveitis"
+        at = comma + 1 if comma > 0 else at + 1 if any(end == match.end for _, end in taken) else at
+    while at < high and count < _TARGET:
+        token = scan.tokens[at]
+        opening = not count and (opened or match.value.side != "auto") and token.lower in match.value.opens
+        if not opening and (scan.soft(at) or token.lower in scan.rules.target_stops):
+            break
+        if any(start == at for start, _ in taken) and not scan.keys[at]:
+            break
+        count += bool(scan.keys[at])
+        at += 1
+    if at == high < len(scan.tokens) and scan.tokens[at].text == ":" and _heading(scan, match.end, at):
+        return [scan.clause(scan.segment(at + 1), False)]
+    return [(match.end, at)]
+
+
+def _heading(scan: Scan, start: int, end: int) -> bool:
+    """Whether a range is the rest of a heading: "Current medication: warfarin"."""
+    return all(token.lower in scan.rules.headings for token in scan.tokens[start:end])
+
+
+def _left(scan: Scan, match: Match[StatusRule], taken: Sequence[Range]) -> list[Range]:
+    low, _ = scan.segment(match.start)
+    count, at = 0, match.start
+    while at > low and count < _TARGET:
+        if scan.soft(at - 1):
+            break
+        if any(end == at for _, end in taken) and not scan.keys[at - 1]:
+            break
+        if count and scan.tokens[at - 1].lower in scan.rules.object_stops:
+            break
+        count += bool(scan.keys[at - 1])
+        at -= 1
+    return [(at, match.start)]
+
+
+def _things(scan: Scan, *ranges: Range) -> frozenset[str]:
+    """Keys of what is named in some ranges, without numbers, months and weekdays."""
+    pointers = scan.rules.pointers
+    return frozenset(
+        key
+        for start, end in ranges
+        for i in range(start, end)
+        if scan.tokens[i].lower not in pointers
+        for key in scan.keys[i]
+        if not key[0].isdigit()
+    )

@@ -1,0 +1,84 @@
+"""Whether two aligned statements speak of the same matter, and what sets them against each other."""
+
+from __future__ import annotations
+
+from clinsafe.mitigations import align
+from clinsafe.mitigations.quantity_words.lexicon import ASSUMED, LIGHT
+from clinsafe.mitigations.quantity_words.sides import CHIEF, Side, mass
+
+THIN = 1.0  # a statement of one key is known by the sentence around it
+_REST = 1.0  # what both may hold beside what they share; more makes them two matters
+_SWAP_OVERLAP = 0.85
+_COMPLEMENT = 0.01
+
+
+def turned_round(one: Side, other: Side, shared: frozenset[str]) -> bool:
+    """Whether words of opposite meaning set one statement against the other.
+
+    "Mild and self-treated" beside "severe and treated by others" is one turn: the two say the same thing twice.
+    """
+    plain = light = 0
+    for key in one.minus ^ other.minus:
+        if key.startswith(LIGHT):
+            light += key in shared or key.startswith(ASSUMED)
+        elif key in shared:
+            plain = 1
+    return (plain + light) % 2 == 1
+
+
+def swapped(one: Side, other: Side) -> bool:
+    """ "mostly A, a little B" beside "mostly B, a little A": the same words, the larger share on another of them.
+
+    Each of the two is the larger share of its set and lies within the other's sentence.
+    """
+    return align.overlap(one.sentence, other.sentence) >= _SWAP_OVERLAP
+
+
+def traded(
+    one: Side,
+    other: Side,
+    shared: frozenset[str],
+    minor: tuple[frozenset[str], frozenset[str]],
+    light: frozenset[str],
+) -> bool:
+    """ "The eruptions are mostly A, few are B" beside "the eruptions are mostly B, few are A"."""
+    if one.interval.low <= CHIEF or other.interval.low <= CHIEF:
+        return False
+    rest, others = one.scope - shared, other.scope - shared
+    return (
+        mass(rest & minor[1], light) >= THIN
+        and mass(others & minor[0], light) >= THIN
+        and rest.isdisjoint(minor[0])
+        and others.isdisjoint(minor[1])
+    )
+
+
+def same_matter(one: Side, other: Side, shared: frozenset[str], light: frozenset[str]) -> bool:
+    """Whether nothing unshared may turn the one statement against the other."""
+    rest, others = _telling(one.scope - shared - one.head), _telling(other.scope - shared - other.head)
+    if _named((rest & one.minus) | (others & other.minus)):
+        return False
+    if (one.weak or other.weak) and _named(rest | others):
+        return False
+    if not rest or not others:
+        return True
+    if _has_sign(rest) or _has_sign(others) or _named(rest | others):
+        return False
+    mine, theirs = one.interval, other.interval
+    one_set = one.whole and one.whole == other.whole
+    if one_set and mine.point and theirs.point and abs(mine.low + theirs.high - 1) < _COMPLEMENT:
+        return False  # 10 of 11 of one kind, 1 of 11 of another: the same thing told twice
+    return min(mass(rest, light), mass(others, light)) < _REST
+
+
+def _telling(keys: frozenset[str]) -> frozenset[str]:
+    """Without the keys whose plus side goes without saying; their minus side is already counted as a turn."""
+    return frozenset(key for key in keys if not key.startswith(ASSUMED))
+
+
+def _named(keys: frozenset[str]) -> bool:
+    return any(key.startswith("~") and not key.startswith(LIGHT) for key in keys)
+
+
+def _has_sign(keys: frozenset[str]) -> bool:
+    return any(key.startswith("~") for key in keys)

@@ -1,0 +1,73 @@
+"""Relations side by side: the same, swapped, denied, or opposed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from clinsafe.mitigations.roles import wording
+from clinsafe.mitigations.roles.lexicon import Lexicon
+from clinsafe.protocols import Fact, Finding
+
+
+def edges(query: Sequence[Fact], passage: Sequence[Fact], lexicon: Lexicon) -> list[Finding]:
+    """For each relation of the query its best match in the passage; of two equal matches the one that agrees."""
+    found = []
+    for fact in query:
+        best: tuple[int, bool, Fact, str] | None = None
+        for other in passage:
+            score, kind = _edge_pair(fact.normal, other.normal, lexicon)
+            if score and (best is None or (score, kind == "same") > best[:2]):
+                best = (score, kind == "same", other, kind)
+        if best is not None:
+            found.append(wording.edge(fact, best[2], best[3], lexicon))
+    return found
+
+
+_COVERED = 0.5
+
+
+def _shared(one: frozenset[str], other: frozenset[str]) -> int:
+    """How many keys two arguments share; 0 where that is less than half of the shorter one."""
+    both = len(one & other)
+    return both if both >= _COVERED * min(len(one), len(other)) else 0
+
+
+_ASKED_FREELY = ("choice", "compare")  # "is A better than B?" presupposes no order
+
+
+def _edge_pair(one: Any, other: Any, lexicon: Lexicon) -> tuple[int, str]:
+    """How well two relations align, and as what: same, swapped, denied or opposed."""
+    source, target = one["source_keys"], one["target_keys"]
+    their_source, their_target = other["source_keys"], other["target_keys"]
+    if not source or not target or not their_source or not their_target:
+        return 0, ""
+    asked = one["asked"] or other["asked"]
+    direct = min(len(source & their_source), len(target & their_target))
+    if one["family"] == other["family"]:
+        swapped = min(_shared(source, their_target), _shared(target, their_source))
+        if swapped > direct and one["relation"] not in lexicon.typed:
+            if asked and one["family"] in _ASKED_FREELY:
+                return 0, ""
+            return (swapped, "swapped") if one["negative"] == other["negative"] else (0, "")
+        if one["family"].startswith("v:") and direct:
+            return 0, ""
+        if direct and one["negative"] != other["negative"]:
+            sure = not asked and _one_thing(one, other)
+            return (direct, "denied") if sure else (0, "")
+        return (direct, "same") if direct else (0, "")
+    plain = direct and not asked and not one["negative"] and not other["negative"]
+    if plain and _one_thing(one, other) and _opposed(one["relation"], other["relation"], lexicon):
+        return direct, "opposed"
+    return 0, ""
+
+
+def _one_thing(one: Any, other: Any) -> bool:
+    """Whether both sides name the same things, one perhaps in more words: not "ischaemic" and "haemorrhagic stroke"."""
+    names = ("source_keys", "target_keys")
+    return all(one[name] <= other[name] or other[name] <= one[name] for name in names)
+
+
+def _opposed(one: str, other: str, lexicon: Lexicon) -> bool:
+    first, second = lexicon.relations.get(one), lexicon.relations.get(other)
+    return first is not None and second is not None and (other in first.opposes or one in second.opposes)

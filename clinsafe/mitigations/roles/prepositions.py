@@ -1,0 +1,114 @@
+"""Relations without a cue of their own: by a preposition between known kinds, or by the words between two alike."""
+
+from __future__ import annotations
+
+from clinsafe.mitigations.roles.arguments import right_of
+from clinsafe.mitigations.roles.clauses import earlier, negated
+from clinsafe.mitigations.roles.lexicon import Lexicon, Turn
+from clinsafe.mitigations.roles.scene import Scene
+from clinsafe.mitigations.roles.values import NOTHING, Bag, Edge, words
+
+_TYPED_REACH = 6
+
+
+def typed_prepositions(scene: Scene, lexicon: Lexicon) -> list[Edge]:
+    """Relations that a preposition alone tells, between things of known kinds: "topiramate 100 mg for migraine"."""
+    found = []
+    for index, token in enumerate(scene.tokens):
+        typed = lexicon.prepositions.get(token.lower)
+        if typed is None or scene.cue_at[index] >= 0:
+            continue
+        left, right = _typed_left(scene, index, typed.before), _typed_right(scene, index, typed.behind)
+        if left.keys and right.keys and left.keys.isdisjoint(right.keys):
+            source, target = (right, left) if typed.source_behind else (left, right)
+            negative = negated(scene, left.start)
+            rule = f"entity_swap.{typed.relation}"
+            found.append(Edge(typed.relation, source, target, negative, index, index + 1, token.lower, rule))
+    return found
+
+
+def _typed_left(scene: Scene, at: int, kind: str) -> Bag:
+    for index in range(at - 1, max(-1, at - 1 - _TYPED_REACH), -1):
+        if scene.turns[index] in (Turn.STOP, Turn.COMMA, Turn.CONTRAST, Turn.SUBORDINATE, Turn.RELATIVE):
+            break
+        if scene.kinds[index]:
+            good = scene.kinds[index] == kind
+            return Bag(index, index + 1, frozenset(scene.keys[index])) if good else NOTHING
+    return NOTHING
+
+
+def _typed_right(scene: Scene, at: int, kind: str) -> Bag:
+    bag = right_of(scene, at + 1, -2)
+    if bag.pronoun and not bag.keys:
+        return earlier(scene, at, frozenset((kind or "drug",)), frozenset())
+    named = scene.kinds_in(bag) & {"drug", "condition"}
+    return bag if named and (not kind or kind in named) else NOTHING
+
+
+_FROM_TO = {"person": "toward", "drug": "switch", "organ": "spread"}
+_MOST_LINKS = 3
+_TRANSFERS = frozenset(("transmission", "transfer", "donation", "spread", "passage"))
+
+
+def linked(scene: Scene, lexicon: Lexicon) -> list[Edge]:
+    """Two things of one kind in one clause, told apart by the words between them: "from A to B", "A comforts B"."""
+    found: list[Edge] = []
+    last = -1
+    for index, kind in enumerate(scene.kinds):
+        if scene.turns[index] in _LINK_ENDS:
+            last = -1
+        if not kind or not scene.keys[index]:
+            continue
+        if last >= 0 and scene.kinds[last] == kind and set(scene.keys[last]).isdisjoint(scene.keys[index]):
+            found += _links(scene, lexicon, last, index)
+        last = index
+    return found
+
+
+_LINK_ENDS = frozenset((Turn.STOP, Turn.COMMA, Turn.AND, Turn.CONTRAST, Turn.RELATIVE))
+
+
+def _links(scene: Scene, lexicon: Lexicon, first: int, second: int) -> list[Edge]:
+    one, other = (Bag(at, at + 1, frozenset(scene.keys[at])) for at in (first, second))
+    between = scene.tokens[first + 1 : second]
+    words = [token.lower for token in between]
+    opener = [token.lower for token in scene.tokens[max(0, first - 3) : first]]
+    if "to" in opener and "from" in words and "from" not in opener:
+        one, other, opener, words = other, one, ["from"], ["to"]
+    joined = [word for word in words if word != "-"]
+    behind = {token.lower for token in scene.tokens[second + 1 : second + 5]}
+    if joined == ["to"] and scene.kinds[first] == "person" and behind & _TRANSFERS:
+        opener = ["from"]  # "mother-to-baby transmission"
+    if "from" in opener and "to" in words:
+        relation = _FROM_TO.get(scene.kinds[first])
+        if relation is None:
+            return []
+        return [Edge(relation, one, other, False, first, first + 1, "from .. to", f"entity_swap.{relation}")]
+    if any(scene.cue_at[index] >= 0 for index in range(first + 1, second)):
+        return []
+    source, target = (other, one) if "by" in words else (one, other)
+    negative = any(scene.turns[index] == Turn.NOT for index in range(first + 1, second))
+    verbs = (token for token in between if token.key and token.lower != token.lemma)
+    links = [token.key for token in verbs if token.lower not in lexicon.symmetric][:_MOST_LINKS]
+    return [
+        Edge(f"v:{key}", source, target, negative, first + 1, second, key, "entity_swap.link")
+        for key in links
+    ]
+
+
+_OPENERS = words("since when after once with following")
+_LEVELS = frozenset(("high", "low"))
+
+
+def fronted(scene: Scene) -> list[Edge]:
+    """ "since A was added, B has built up": beside a level, the drug of the opening clause acts on the other."""
+    if not any(match.value.name in _LEVELS for match in scene.marks):
+        return []
+    for index, token in enumerate(scene.tokens):
+        if token.lower not in _OPENERS or (index and scene.turns[index - 1] not in (Turn.STOP, Turn.COMMA)):
+            continue
+        drugs = [at for at in range(index + 1, len(scene.kinds)) if scene.kinds[at] == "drug"]
+        if len(drugs) > 1 and drugs[0] - index <= _TYPED_REACH:
+            one, other = (Bag(at, at + 1, frozenset(scene.keys[at])) for at in drugs[:2])
+            return [Edge("raise", one, other, False, index, index + 1, token.lower, "entity_swap.raise")]
+    return []

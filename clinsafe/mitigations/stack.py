@@ -1,0 +1,147 @@
+"""The stack: all filters over one text or one pair. No filter's failure reaches the caller; it becomes *unchecked*."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from clinsafe.mitigations.deadline import Deadline, TimedOut
+from clinsafe.mitigations.facts import TextFacts
+from clinsafe.protocols import Fact, Filter, Finding, Span
+from clinsafe.text import Reader, Reading
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+log.addHandler(logging.NullHandler())  # a library is silent unless its user asks for a log
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What the stack found between two texts.
+
+    Attributes:
+        findings: conflicts and compatible pairs of all filters, in the filters' order.
+        unchecked: filter name -> why it could not compare. An unchecked pair is never a safe one.
+    """
+
+    findings: tuple[Finding, ...]
+    unchecked: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def conflicts(self) -> tuple[Finding, ...]:
+        """The findings whose verdict is conflict."""
+        return tuple(finding for finding in self.findings if finding.verdict == "conflict")
+
+    @property
+    def conflict(self) -> bool:
+        """Whether any filter found a conflict."""
+        return bool(self.conflicts)
+
+    @property
+    def safe(self) -> bool:
+        """No conflict, and every filter did look."""
+        return not self.conflict and not self.unchecked
+
+
+class Stack:
+    """Filters with one reader.
+
+    Args:
+        filters: name -> filter; built-ins are named after their hazard.
+        reader: None makes one on the packaged vocabulary.
+        seconds: time the filters may take for one text or pair before the one that runs is given up; 0: no limit.
+    """
+
+    def __init__(
+        self, filters: Mapping[str, Filter], reader: Reader | None = None, seconds: float = 10.0
+    ) -> None:
+        self.filters = dict(filters)
+        self.reader = reader or Reader()
+        self.deadline = Deadline(seconds)
+
+    def read(self, text: str) -> TextFacts:
+        """Read one text with every filter, parsing whatever they ask for. What an index stores."""
+        return self.facts(self.reader.read(text))
+
+    def facts(self, reading: Reading) -> TextFacts:
+        """The facts of a reading."""
+        found, unchecked = self._each(list(self.filters), lambda one: tuple(one.read(reading)), "read")
+        if reading.cut:
+            unchecked = (
+                dict.fromkeys(self.filters, "read: the text is too long, its end was not read") | unchecked
+            )
+        return TextFacts(found, unchecked)
+
+    def compare(self, query: TextFacts, passage: TextFacts) -> Comparison:
+        """All findings between two read texts."""
+        pairs: dict[int, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}
+        names = []
+        for name, one in self.filters.items():
+            asked = query.by_filter.get(name, ())
+            near = passage.near(name, query.keys[name]) if asked else ()
+            if near:
+                pairs[id(one)] = asked, near
+                names.append(name)
+        found, unchecked = self._each(names, lambda one: tuple(one.compare(*pairs[id(one)])), "compare")
+        findings = tuple(finding for part in found.values() for finding in part)
+        return Comparison(findings, {**query.unchecked, **passage.unchecked, **unchecked})
+
+    def _each(
+        self, names: Sequence[str], act: Callable[[Filter], tuple[T, ...]], what: str
+    ) -> tuple[dict[str, tuple[T, ...]], dict[str, str]]:
+        """Let these filters act, one after another in one watched call; one that runs out of time is left out."""
+        found: dict[str, tuple[T, ...]] = {}
+        unchecked: dict[str, str] = {}
+        waiting = list(names)
+        while waiting:
+            done: dict[str, tuple[T, ...] | Exception] = {}
+            late = ""
+            try:
+                self.deadline.call(self._run, tuple(waiting), act, done)
+            except TimedOut as error:
+                late = next(name for name in waiting if name not in done)
+                unchecked[late] = _reason(late, what, error)
+            for name, result in list(done.items()):
+                if isinstance(result, Exception):
+                    unchecked[name] = _reason(name, what, result)
+                else:
+                    found[name] = result
+            waiting = [name for name in waiting if name not in found and name not in unchecked]
+        return found, unchecked
+
+    def _run(
+        self,
+        names: Sequence[str],
+        act: Callable[[Filter], tuple[T, ...]],
+        done: dict[str, tuple[T, ...] | Exception],
+    ) -> None:
+        for name in names:
+            try:
+                done[name] = act(self.filters[name])
+            except Exception as error:  # noqa: BLE001 - a filter may raise anything; the pair is then unchecked
+                done[name] = error
+
+    def check(self, query: str, passages: Sequence[str]) -> list[Comparison]:
+        """Compare a query with passages that were not read before: only sentences that can matter are parsed."""
+        reading = self.reader.read(query)
+        asked = self.facts(reading)
+        keys = frozenset().union(*(sentence.keys for sentence in reading.sentences))
+        return [self.compare(asked, self.facts(self._narrowed(text, keys))) for text in passages]
+
+    def _narrowed(self, text: str, keys: frozenset[str]) -> Reading:
+        reading = self.reader.read(text)
+        near: list[Span] = [
+            reading.span(sentence.start, sentence.end)
+            for sentence in reading.sentences
+            if not keys.isdisjoint(sentence.keys)
+        ]
+        return reading.only(near)
+
+
+def _reason(name: str, what: str, error: Exception) -> str:
+    # The kind of error alone: its message may quote the text (decision D11).
+    reason = "ran out of time" if isinstance(error, TimedOut) else f"failed with {type(error).__name__}"
+    log.warning("filter %s could not %s: %s", name, what, reason)
+    return f"{what}: {reason}"

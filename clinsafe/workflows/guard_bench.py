@@ -1,0 +1,279 @@
+"""Measuring a stack of filters: on the suite, on cases that a user brings, on the NegEx kit and on ordinary text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clinsafe.benchmarks.filter_cases import load_cases
+from clinsafe.benchmarks.filters import Outcome, Pair, Stage, figures, judge_all, suite_pairs
+from clinsafe.benchmarks.negex_kit import NegationJudge, load_kit, negex_figures
+from clinsafe.benchmarks.ordinary import VARIABLE, data_folder, own_conclusions, unrelated
+from clinsafe.benchmarks.suite import load_suite
+from clinsafe.content import Content
+from clinsafe.errors import UsageError
+from clinsafe.stats import Figure, NotMeasured, rate
+from clinsafe.workflows.guard import build_stack
+
+if TYPE_CHECKING:
+    from clinsafe.mitigations.facts import TextFacts
+    from clinsafe.mitigations.stack import Comparison, Stack
+    from clinsafe.protocols import Filter
+
+STACKS = ("clinsafe", "naive", "disabled", "always", "never")
+
+
+def silent(_what: str, _done: int, _total: int) -> None:
+    """A progress report for nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the ablation table: what a stack of these filters does on the same pairs."""
+
+    name: str
+    recall: Figure
+    false_alarm: Figure
+    unrelated: Figure
+
+
+@dataclass(slots=True)
+class BenchResult:
+    """All that was measured.
+
+    Attributes:
+        figures: metric key -> figure.
+        outcomes: area -> every pair with what each filter said.
+        findings: (area, case, role) -> conflict findings, for listings.
+        rows: the ablation table of the suite or the cases.
+        notes: what was not measured, and why.
+    """
+
+    figures: dict[str, Figure] = field(default_factory=dict)
+    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
+    findings: dict[tuple[str, str, str], tuple[str, ...]] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def make_stack(
+    name: str, content: Content, names: Sequence[str] | None = None, model: str | None = None
+) -> Stack:
+    """A stack by name; only ``clinsafe`` takes filter names.
+
+    Raises:
+        UsageError: no stack of that name.
+    """
+    if name not in STACKS:
+        raise UsageError(f"no stack is called {name!r}; there are: {', '.join(STACKS)}")
+    if name == "clinsafe":
+        return build_stack(content, names, model=model)
+    from clinsafe.mitigations.dummies import Constant
+    from clinsafe.mitigations.naive import load_stack
+    from clinsafe.mitigations.stack import Stack
+    from clinsafe.text import Reader
+
+    filters: dict[str, Filter] = {}
+    if name == "naive":
+        filters = load_stack()
+    elif name != "disabled":
+        filters[name] = Constant(name == "always")
+    return Stack(filters, Reader(content, model))
+
+
+class Recorder:
+    """Compares pairs with a stack, keeps the facts of texts it has read, and notes what was found."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+        self.last: Comparison | None = None
+        self._facts: dict[str, TextFacts] = {}
+
+    def __call__(self, query: str, passage: str) -> Mapping[str, bool | None]:
+        """Filter name (or the hazard of a finding) -> conflict, no conflict, or None: not checked."""
+        result = self.last = self.stack.compare(self._read(query), self._read(passage))
+        said: dict[str, bool | None] = dict.fromkeys(self.stack.filters, False)
+        said.update(dict.fromkeys(result.unchecked))
+        # A conflict is known by its hazard; a filter of another package may share one with ours.
+        for finding in result.conflicts:
+            said[finding.hazard] = True
+        return said
+
+    def _read(self, text: str) -> TextFacts:
+        if text not in self._facts:
+            if len(self._facts) > 5000:
+                self._facts.clear()
+            self._facts[text] = self.stack.read(text)
+        return self._facts[text]
+
+
+def _judge(
+    result: BenchResult, area: str, stack: Stack, pairs: Sequence[Pair], stage: Stage
+) -> list[Outcome]:
+    recorder = Recorder(stack)
+    waiting = iter(pairs)
+
+    def judge(query: str, passage: str) -> Mapping[str, bool | None]:
+        pair, said = next(waiting), recorder(query, passage)
+        conflicts = recorder.last.conflicts if recorder.last else ()
+        if conflicts:
+            lines = tuple(
+                f"{one.hazard} [{one.rule}] {one.query_normal} / {one.passage_normal}" for one in conflicts
+            )
+            result.findings[(area, pair.case, pair.role)] = lines
+        return said
+
+    result.outcomes[area] = judge_all(pairs, judge, stage)
+    return result.outcomes[area]
+
+
+class Bench:
+    """One stack, measured on whatever is asked for.
+
+    Args:
+        content: rule packs and suite.
+        stack: one of `STACKS`.
+        filters: filters of the ``clinsafe`` stack; None takes all that are installed.
+        model: spaCy pipeline.
+        data: folder of the data files; None takes ``CLINSAFE_DATA``.
+        baselines: measure the naive and the empty stacks beside it.
+    """
+
+    def __init__(
+        self,
+        content: Content,
+        stack: str = "clinsafe",
+        filters: Sequence[str] | None = None,
+        model: str | None = None,
+        data: Path | None = None,
+        baselines: bool = True,
+    ) -> None:
+        self.content, self.model, self.baselines = content, model, baselines
+        self.folder = data_folder(data)
+        self.stack = make_stack(stack, content, filters, model)
+
+    def suite(self, split: str | None, unrelated_pairs: int, stage: Stage = silent) -> BenchResult:
+        """Recall and false alarms on the suite, and false alarms on unrelated pairs of real text.
+
+        Args:
+            split: ``dev`` or ``test``; None measures both, each by itself; the table is then of ``test``.
+            unrelated_pairs: how many; without data files that rate is *not measured*.
+            stage: told how far the work is.
+        """
+        result = BenchResult()
+        outcomes = _judge(
+            result, "guard", self.stack, suite_pairs(load_suite(self.content, split=split)), stage
+        )
+        result.figures.update(figures(outcomes, "guard"))
+        others = self._unrelated(result, unrelated_pairs, stage)
+        claim = [one for one in outcomes if one.pair.split == (split or "test")]
+        self._rows(result, claim, others, stage)
+        return result
+
+    def cases(self, path: Path, stage: Stage = silent) -> BenchResult:
+        """Recall and false alarms on a file of labelled cases, every pair through the full stack."""
+        result = BenchResult()
+        outcomes = _judge(result, "cases", self.stack, load_cases(path), stage)
+        result.figures.update(figures(outcomes, "cases"))
+        self._rows(result, outcomes, [], stage)
+        return result
+
+    def ordinary(self, articles: int, stage: Stage = silent) -> BenchResult:
+        """Flags on ordinary text: an abstract's contexts against its own conclusion.
+
+        Raises:
+            UsageError: no data folder is named.
+        """
+        if self.folder is None:
+            raise UsageError(
+                f"ordinary text is read from data files; name their folder with --data or {VARIABLE}"
+            )
+        result = BenchResult()
+        outcomes = _judge(result, "ordinary", self.stack, own_conclusions(self.folder, articles), stage)
+        for name in (None, *self.stack.filters):
+            flagged = rate([one.alarmed(None if name is None else [name]) for one in outcomes])
+            result.figures[f"ordinary.{name or 'all'}.flagged"] = flagged
+        return result
+
+    def negex(self, path: Path, stage: Stage = silent) -> BenchResult:
+        """Negation on the claim part of the NegEx kit: our engine, and stock negspacy (``@engine=negspacy``)."""
+        kit = [row for row in load_kit(path) if row.claim]
+        result = BenchResult()
+        for engine, judge in negation_judges(self.content, self.model).items():
+            counted = _counting(judge, stage, f"NegEx kit, {engine or 'own engine'}", len(kit))
+            result.figures.update(negex_figures(kit, counted, f"engine={engine}" if engine else None))
+        return result
+
+    def _unrelated(self, result: BenchResult, n: int, stage: Stage) -> list[Outcome]:
+        if self.folder is None or not n:
+            why = (
+                f"{VARIABLE} names no data folder"
+                if self.folder is None
+                else "no unrelated pairs were asked for"
+            )
+            result.figures["guard.all.false_alarm.unrelated"] = NotMeasured(why)
+            result.notes.append(f"false alarms on unrelated text: not measured ({why})")
+            return []
+        others = _judge(result, "unrelated", self.stack, unrelated(self.folder, n), stage)
+        for name in (None, *self.stack.filters):
+            alarmed = rate([one.alarmed(None if name is None else [name]) for one in others])
+            result.figures[f"guard.{name or 'all'}.false_alarm.unrelated"] = alarmed
+        return others
+
+    def _rows(
+        self, result: BenchResult, outcomes: list[Outcome], others: list[Outcome], stage: Stage
+    ) -> None:
+        result.rows = ablation(outcomes, others, list(self.stack.filters))
+        pairs = [one.pair for one in (*outcomes, *others) if one.pair.role != "reverse"]
+        for name in STACKS[1:] if self.baselines else ():
+            recorder = Recorder(make_stack(name, self.content, None, self.model))
+            again = judge_all(pairs, recorder, stage, f"Comparing, {name}")
+            known = [one for one in again if one.pair.role != "unrelated"]
+            result.rows.append(
+                _row(name, known, [one for one in again if one.pair.role == "unrelated"], None)
+            )
+
+
+def _counting(judge: NegationJudge, stage: Stage, what: str, total: int) -> NegationJudge:
+    done = 0
+
+    def counted(sentence: str, concept: str) -> bool | None:
+        nonlocal done
+        done += 1
+        stage(what, done, total)
+        return judge(sentence, concept)
+
+    return counted
+
+
+def ablation(outcomes: Sequence[Outcome], others: Sequence[Outcome], names: Sequence[str]) -> list[Row]:
+    """What each filter adds: all, all but one, each alone; read off one pass through the full stack."""
+    rows = [_row("all filters", outcomes, others, None)]
+    if len(names) > 1:
+        rows += [_row(f"without {name}", outcomes, others, [n for n in names if n != name]) for name in names]
+        rows += [_row(f"{name} alone", outcomes, others, [name]) for name in names]
+    return rows
+
+
+def _row(
+    name: str, outcomes: Sequence[Outcome], others: Sequence[Outcome], names: Collection[str] | None
+) -> Row:
+    found = figures([one for one in outcomes if one.pair.role != "reverse"], "row", names)
+    # All splits of `outcomes` are one here: the keys differ only by their slice.
+    recall = next(figure for key, figure in found.items() if key.startswith("row.all.recall"))
+    alarm = next(figure for key, figure in found.items() if key.startswith("row.all.false_alarm"))
+    return Row(name, recall, alarm, rate([one.alarmed(names) for one in others]))
+
+
+def negation_judges(content: Content, model: str | None = None) -> dict[str, NegationJudge]:
+    """Our engine, ours with negspacy under it, and stock negspacy, on a sentence and a concept."""
+    from clinsafe.mitigations.polarity import negex
+    from clinsafe.text import Reader
+
+    reader = Reader(content, model)
+    return {
+        "": lambda sentence, concept: negex.negated(reader.read(sentence), concept),
+        "negspacy": negex.stock_negspacy(),
+    }
