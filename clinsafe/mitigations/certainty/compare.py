@@ -11,6 +11,7 @@ from clinsafe.mitigations.certainty.levels import Level, contradict, severity
 from clinsafe.protocols import Fact, Finding
 
 ALIGNED = 0.5  # score from which two facts speak of the same thing
+_SURE = 0.75  # score from which a disagreement is a conflict; below, names that merely overlap would be taken for one
 _TIE = 0.12  # matches this close to the best are as good
 _SAME_CLAIM = 0.8  # weight of a claim that must stand in a condition for it to be about the claim
 _SAME_SENTENCE = 0.6  # shared weight from which two sentences are the same but for their cue
@@ -49,7 +50,8 @@ def compare(query: Sequence[Fact], passage: Sequence[Fact], hazard: str) -> list
     return [
         _finding(ours[p.query], theirs[p.passage], p.score, hazard, p.disagree)
         for p in close
-        if not p.disagree or (p.query not in settled_query and p.passage not in settled_passage)
+        if not p.disagree
+        or (p.score >= _SURE and p.query not in settled_query and p.passage not in settled_passage)
     ]
 
 

@@ -112,7 +112,7 @@ class Walks:
     def _ends_search(self, at: int, start: int, far: bool) -> bool:
         """Whether no name can begin beyond this token."""
         token = self.tokens[at]
-        if at - start > _SKIP:
+        if at - start > _SKIP or (token.text == ";" and at > start):
             return True
         if far or at in self.taken or token.lower in COMPLEMENT or self._leads_on(at):
             return False

@@ -75,18 +75,12 @@ def align(pair: Pair) -> float:
         other["quality_keys"]
     ):
         return 0.0
-    if (
-        one["role"] == "span"
-        and one["relation"] != other["relation"]
-        and one["raw"] != other["raw"]
-        and one["relation"]
-        and other["relation"]
-    ):
+    if one["role"] == "span" and _other_span(pair):
         return 0.0
-    if one["role"] == "measure" and (one["raw"][0] in other["idle"] or other["raw"][0] in one["idle"]):
+    if one["role"] in ("measure", "span") and (
+        one["raw"][0] in other["idle"] or other["raw"][0] in one["idle"]
+    ):
         return 0.0  # the other text may say the same further on: "212; it fell to 34"
-    if one["role"] == "span" and one["raw"] != other["raw"] and _far_apart(pair):
-        return 0.0  # 30 minutes of ischaemia, 1 year of follow-up
     if pair.why == "limit" and (one["reversed"] or other["reversed"]):
         return 0.0
     shared = bool(one["subject_keys"] & other["subject_keys"])
@@ -100,6 +94,20 @@ def align(pair: Pair) -> float:
     )
     least = LEAST_SHARE if shares else LEAST_CONTEXT
     return 0.5 * context if context >= least else 0.0
+
+
+def _other_span(pair: Pair) -> bool:
+    """Whether two spans are of different sorts: a length and an offset, two starting points, minutes and a year."""
+    one: Any = pair.query.normal
+    other: Any = pair.passage.normal
+    if one["raw"] == other["raw"]:
+        return False
+    if one["relation"] and other["relation"] and one["relation"] != other["relation"]:
+        return True
+    starts, others = one["anchor_keys"], other["anchor_keys"]
+    if starts and others and starts.isdisjoint(others):
+        return True  # 2 days after surgery, 3 days after the fever began
+    return _far_apart(pair)  # 30 minutes of ischaemia, 1 year of follow-up
 
 
 def _far_apart(pair: Pair) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from clinsafe.mitigations.numbers.forms import ASSUMED, BARE, BY_FACTOR, DERIVED, ONLY_AGREES, WRITTEN
+from clinsafe.mitigations.numbers.forms import ASSUMED, BARE, BY_FACTOR, DERIVED, ONLY_AGREES, SHARE, WRITTEN
 
 Relation = Literal["same", "different", "reversed", "apart"]
 _CONVERTED, _PRINTED = 0.01, 0.05
@@ -28,7 +28,7 @@ def _tolerance(one: tuple[Any, ...], other: tuple[Any, ...], size: float) -> flo
         coarse = max(one[4], other[4])
         return coarse if coarse <= _PRINTED * size else 0.0
     tolerance = _CONVERTED * size
-    if way == BY_FACTOR:
+    if way == BY_FACTOR or SHARE in (unit, other[3]):
         tolerance = max(tolerance, min(one[4] + other[4], _PRINTED * size))
     return tolerance
 

@@ -10,7 +10,7 @@ from clinsafe.mitigations.align import mass
 from clinsafe.mitigations.numbers.forms import Form
 from clinsafe.mitigations.numbers.items import Item, items_of, over_time, products, schedules_of
 from clinsafe.mitigations.numbers.lexicon import Lexicon, Subject
-from clinsafe.mitigations.numbers.qualifiers import hits, quality, relation
+from clinsafe.mitigations.numbers.qualifiers import anchor, hits, quality, relation
 from clinsafe.mitigations.numbers.scan import scan
 from clinsafe.mitigations.numbers.schedule import Every
 from clinsafe.mitigations.numbers.second import SecondReader
@@ -113,6 +113,10 @@ class _Frame:
                 "relation": relation(self.tokens, quantity.start, quantity.end, self.lexicon)
                 if dim == "time"
                 else "",
+                "anchor_keys": anchor(self.tokens, self.keys, quantity.end, self.lexicon)
+                if dim == "time"
+                else frozenset(),
+                "checks": dim == "time" and self._checks(quantity.start, quantity.end),
                 "notes": quantity.notes + self._letter(quantity),
                 "show": f"{show} {cue}" if cue else show,
             },
@@ -141,6 +145,8 @@ class _Frame:
                 "unit": "hours",
                 "pint": "",
                 "relation": "dose" if item else "",
+                "anchor_keys": frozenset(),
+                "checks": False,
                 "notes": ("qd",)
                 if self._written(every.start, every.end) in ("qd", "qod")
                 else ()
@@ -161,6 +167,12 @@ class _Frame:
             return ()
         letters = self._written(quantity.start, quantity.end)
         return ("unit",) if "u" in letters and "unit" not in letters and "iu" not in letters else ()
+
+    def _checks(self, start: int, end: int) -> bool:
+        """Whether a span says when something is looked at again, and not when it ends."""
+        words = {token.lower for token in self.tokens[max(0, start - _NEAR) : end + _NEAR]}
+        sets = self.lexicon.sets
+        return not words.isdisjoint(sets["recheck_cues"]) and words.isdisjoint(sets["ending_cues"])
 
     def _reversed(self, lead: int, start: int, end: int) -> bool:
         """Whether words near it, those of the limit apart, turn a limit round ("avoid below 30")."""
@@ -234,7 +246,7 @@ def leftovers(
             "context_mass": mass(context), "quality_keys": frozenset(), "reversed": False,
             "asked": sentence.mood == "question", "keys": frozenset([raw, f"dim {form[0]}"]), "raw_name": raw,
             "hours": (), "close": False, "loose": False, "raw": (value, value), "unit": "", "pint": "", "relation": "",
-            "idle": (), "notes": (), "show": f"{value:g} {unit}",
+            "anchor_keys": frozenset(), "checks": False, "idle": (), "notes": (), "show": f"{value:g} {unit}",
         }  # fmt: skip
         span = reading.span(sentence.start + start, sentence.start + end)
         facts.append(Fact(HAZARD, span, normal, text[start:end][:80], "numerical.second"))
@@ -255,7 +267,7 @@ def _show(quantity: Quantity, subject: Subject | None) -> str:
     number = (
         f"{quantity.low:g}" if quantity.low == quantity.high else f"{quantity.low:g} to {quantity.high:g}"
     )
-    if quantity.kind in ("share", "count"):
+    if quantity.kind in ("share", "count", "part"):
         number = f"{quantity.low:g} in {quantity.second:g}"
     elif quantity.kind == "ratio":
         number = f"{quantity.low:g}:{quantity.second:g}"

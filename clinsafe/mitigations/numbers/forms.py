@@ -14,7 +14,7 @@ from clinsafe.mitigations.numbers.shapes import Quantity
 from clinsafe.mitigations.numbers.units import Measure
 
 WRITTEN, DERIVED, BY_FACTOR, ASSUMED, ONLY_AGREES = 0, 1, 2, 3, 9
-BARE = "number"
+BARE, SHARE = "number", "share"
 
 
 class Form(NamedTuple):
@@ -34,9 +34,11 @@ def forms_of(quantity: Quantity, subject: Subject | None, default: Measure | Non
     Args:
         default: the unit that a bare number of this subject means.
     """
-    if quantity.kind in ("share", "count"):
+    if quantity.kind in ("share", "count", "part"):
         part = 100.0 / quantity.second
-        return [Form("%", quantity.low * part, quantity.high * part, "share", part / 2, DERIVED)]
+        # a fraction in words is rough, and shares of patients are another hazard: it never conflicts
+        way = ONLY_AGREES if quantity.kind == "part" else DERIVED
+        return [Form("%", quantity.low * part, quantity.high * part, SHARE, _rough(quantity), way)]
     if quantity.kind == "ratio":
         return _ratio(quantity)
     measure = quantity.measure
@@ -62,6 +64,13 @@ def forms_of(quantity: Quantity, subject: Subject | None, default: Measure | Non
             own._replace(dim=measure.dim, low=own.low * measure.hours, high=own.high * measure.hours)
         )
     return _aliases(forms, subject)
+
+
+def _rough(quantity: Quantity) -> float:
+    """Per cent points that a share may be off: "one in three" and "18 per 100" are rounded, "12 of 49" is not."""
+    if quantity.kind != "share":
+        return 0.0
+    return (5.0 if quantity.low == 1 and quantity.second < 100 else 50.0) / quantity.second
 
 
 def _scaled(quantity: Quantity, measure: Measure, way: int, times: float) -> Form:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from clinsafe.mitigations.numbers.forms import ASSUMED, DERIVED, ONLY_AGREES, Form, forms_of, product
 from clinsafe.mitigations.numbers.lexicon import Lexicon, Subject
@@ -203,8 +204,22 @@ def _far(index: int, every: Every, items: Sequence[Item], starts: Sequence[int])
     return start - every.end + 4.0 + 3.0 * (bisect_left(starts, start) - bisect_left(starts, every.end))
 
 
+def _fractions(items: Sequence[Item]) -> None:
+    """ "50 Gy in 25 fractions" and "25 fractions of 2 Gy": the dose of the whole course."""
+    for first, second in pairwise(items):
+        dims = first.forms[0].dim, second.forms[0].dim
+        if set(dims) != {"radiation", "fractions"} or second.quantity.start - first.quantity.end != 1:
+            continue
+        each = dims[0] == "fractions"
+        item, many = (second, first.forms[0].low) if each else (first, 1.0)
+        own = item.forms[0]
+        whole = own._replace(dim="radiation course", low=own.low * many, high=own.high * many)
+        item.forms.append(whole._replace(way=ONLY_AGREES))
+
+
 def products(items: Sequence[Item]) -> None:
-    """Volume by concentration and tablets by strength, within a sentence and one drug."""
+    """Volume by concentration and tablets by strength, within a sentence and one drug; radiation by fractions."""
+    _fractions(items)
     strengths = [
         item
         for item in items

@@ -69,8 +69,9 @@ class Lexicon:
             for name in (
                 "needs_dose", "raising", "loose_schedules", "range_words", "finding_words", "events",
                 "span_before", "span_after", "weekdays", "labels", "months", "clock",
-                "age_after", "age_before", "age_of", "length_cues", "offset_cues", "reversing",
-                "fillers", "arms", "becoming",
+                "age_after", "age_before", "age_of", "length_cues", "offset_cues", "anchor_cues", "anchor_ends",
+                "recheck_cues", "ending_cues",
+                "reversing", "fillers", "arms", "becoming",
                 "drug_stem_exceptions", "high_alert", "schedule_critical",
             )
         }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from clinsafe.mitigations.numbers.aligning import align, unit_swap
@@ -13,6 +14,7 @@ from clinsafe.mitigations.numbers.settle import agreements
 from clinsafe.protocols import Fact
 
 _MANY, _MOST = 150, 400  # facts of one text
+_ADDED = frozenset(["time", "volume", "mass", "length", "units"])  # dimensions whose parts are given apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,18 @@ def match(query: Sequence[Fact], passage: Sequence[Fact], critical: frozenset[st
     open_q = [fact for fact in query if id(fact) not in settled]
     conflicts: list[Pair] = []
     if open_q:
+        sums = _sums(query), _sums(passage)
         left = [
             pair
             for pair in other_schedule
             if id(pair.query) not in settled and id(pair.passage) not in settled
         ]
         left += _disagreements(open_q, index, settled)
-        scored = [replace(pair, score=score) for pair in left if (score := align(pair)) > 0]
+        scored = [
+            replace(pair, score=score)
+            for pair in left
+            if not _summed(pair, *sums) and (score := align(pair)) > 0
+        ]
         conflicts = _once(_best(_without_covered(scored, agreed)))
     return Matched(agreed, conflicts)
 
@@ -61,6 +68,28 @@ def _distinct(facts: Sequence[Fact]) -> Sequence[Fact]:
         for f in reversed(facts)
     }
     return list(reversed(seen.values()))[:_MOST]
+
+
+def _sums(facts: Sequence[Fact]) -> set[tuple[str, str, float]]:
+    """(role, dimension, sum) of neighbouring values of one text: 500 mL and another 300 mL are 800 mL."""
+    found: set[tuple[str, str, float]] = set()
+    for fact, following in pairwise(facts):
+        one, two = fact.normal, following.normal
+        if one["role"] != two["role"] or not one["forms"] or not two["forms"] or one["sign"] or two["sign"]:
+            continue
+        form, second = one["forms"][0], two["forms"][0]
+        if form[0] == second[0] and form[0] in _ADDED:
+            found.add((one["role"], form[0], round(form[1] + second[1], 6)))
+    return found
+
+
+def _summed(pair: Pair, *sums: set[tuple[str, str, float]]) -> bool:
+    """Whether one text gives the sum of what the other gives in parts."""
+    form, second = pair.forms
+    if form is None or second is None or pair.why != "value":
+        return False
+    role = pair.query.normal["role"]
+    return (role, second[0], round(second[1], 6)) in sums[0] or (role, form[0], round(form[1], 6)) in sums[1]
 
 
 def _disagreements(query: Sequence[Fact], index: Index, settled: set[int]) -> list[Pair]:

@@ -160,6 +160,10 @@ class NumericalPack(Record):
     finding_words: Names
     length_cues: Names
     offset_cues: Names
+    anchor_cues: Names
+    anchor_ends: Names
+    recheck_cues: Names
+    ending_cues: Names
     qualifiers: Mapping[Name, Mapping[Name, Names]]
     qualifier_reach: Mapping[Name, int]
     reversing: Names

@@ -10,6 +10,7 @@ from clinsafe.text import Token
 
 _BEFORE = frozenset(["change", "aim", "denied"])  # kinds whose words stand before the number only
 _NONE: frozenset[str] = frozenset()
+_ANCHOR = 6  # tokens that the event of "2 days after …" is looked for in
 
 Hit = tuple[int, int, str, str]  # start, end, kind, value
 
@@ -67,3 +68,24 @@ def relation(tokens: Sequence[Token], start: int, end: int, lexicon: Lexicon) ->
         if tokens[at].text in ",;":
             break
     return "length" if after and after[0] in lexicon.sets["length_cues"] else ""
+
+
+def anchor(tokens: Sequence[Token], keys: Sequence[str], end: int, lexicon: Lexicon) -> frozenset[str]:
+    """Keys of the event a span is counted from ("2 days after surgery": surgery); empty where it names none.
+
+    Args:
+        keys: of the tokens, "" for numbers and words without content.
+        end: token after the span.
+    """
+    at = end
+    while at < min(end + 2, len(tokens)) and tokens[at].lower not in lexicon.sets["anchor_cues"]:
+        at += 1
+    if at >= min(end + 2, len(tokens)):
+        return _NONE
+    found = []
+    for token, key in zip(tokens[at + 1 : at + 1 + _ANCHOR], keys[at + 1 :], strict=False):
+        if token.text in ",;.:()" or token.lower in lexicon.sets["anchor_ends"]:
+            break
+        if key:
+            found.append(key)
+    return frozenset(found)

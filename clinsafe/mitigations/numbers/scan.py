@@ -114,8 +114,17 @@ def _article(tokens: Sequence[Token], index: int, found: Scanned, lexicon: Lexic
     if before in lexicon.sets["span_before"] or after in lexicon.sets["span_after"]:
         measure = measure_at(tokens, index + 1, lexicon)
         if measure and not is_age(tokens, index, measure, lexicon):
-            found.quantities.append(Quantity(index, measure.end, 1.0, 1.0, "", measure, words=True))
+            more = _and_a_half(tokens, measure.end)
+            many = 1.5 if more else 1.0
+            found.quantities.append(Quantity(index, more or measure.end, many, many, "", measure, words=True))
+            return more or unit[0]
     return unit[0]
+
+
+def _and_a_half(tokens: Sequence[Token], index: int) -> int:
+    """The end of "and a half" at this token ("a month and a half"), else 0."""
+    words = [text_at(tokens, index + step) for step in range(3)]
+    return index + 3 if words == ["and", "a", "half"] else 0
 
 
 def _quantity(tokens: Sequence[Token], number: Number, sign: str, lexicon: Lexicon) -> Quantity | None:

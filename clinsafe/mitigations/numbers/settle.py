@@ -35,6 +35,8 @@ def agreements(
                 found != "same"
                 or denied(one) != denied(other)
                 or _mistaken(one, other, owned_q, owned_p, form)
+                or _by_chance(one, other, passage)
+                or _by_chance(other, one, query)
             ):
                 continue
             pair = _total(fact, other_fact, form, second, critical)
@@ -94,6 +96,24 @@ def _mistaken(
         return False
     dim = form[0] if form else ""
     return (one["subject"], dim) in owned_p or (other["subject"], dim) in owned_q
+
+
+def _by_chance(one: Any, other: Any, others: Sequence[Fact]) -> bool:
+    """A course of 3 days beside "for 7 days; recheck after 3 days": only another span of its text is of its sort.
+
+    Args:
+        others: facts of the text of `other`.
+    """
+    if one["role"] != "span" or other["role"] != "span" or one["relation"] != "length":
+        return False
+    if not other["checks"] or other["relation"] != "offset" or one["near_keys"] & other["near_keys"]:
+        return False
+    return any(
+        fact.normal["role"] == "span"
+        and fact.normal["relation"] == "length"
+        and not one["near_keys"].isdisjoint(fact.normal["near_keys"])
+        for fact in others
+    )
 
 
 def _other_schedule(one: Any, two: Any, form: Any) -> bool:

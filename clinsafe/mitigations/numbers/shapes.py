@@ -26,8 +26,8 @@ class Quantity:
     Attributes:
         low, high: as printed; equal for one number. sign: "<" or ">" for a limit.
         measure: its unit, None for a bare number.
-        kind: value, pair (a/b), ratio (1:N), share (a per b).
-        second: the other number of a pair, ratio or share. times: how many of it ("four 75 mg tablets").
+        kind: value, pair (a/b), ratio (1:N), share (a per b), count (a of b), part (a quarter of b).
+        second: the other number of a pair, ratio, share, count or part. times: how many of it ("four 75 mg tablets").
         lead: where the words of its limit begin, -1 without. strength: a dose form follows ("75 mg tablets").
     """
 
@@ -117,6 +117,9 @@ def _share(
         return None
     if joint == "in" and not rounded and number.value != 1 and text_at(tokens, number.end + 1) != "every":
         return None
+    if joint == "of" and 0 < number.value < 1:  # "a quarter of the 48"
+        part = number.value * other.value
+        return Quantity(number.start, other.end, part, part, kind="part", second=other.value)
     kind = "count" if joint in ("of", "out") and not rounded else "share"
     return Quantity(number.start, other.end, number.value, number.value, kind=kind, second=other.value)
 

@@ -20,6 +20,8 @@ CORE = 4.0  # how much more a word of the core counts
 SHARE = 0.2  # share of the smaller side's weight that must be shared
 TARGET_SHARE = 0.5  # share of the smaller target's weight that two states must have in common
 WHOLE_SHARE = 0.15  # and of the greater
+ALIKE = 0.5  # share of the greater side that must be shared where one text says "during"
+SPREAD = 0.4  # shares of the greater sides, added up, where only one side shares its core
 OFFSET_RATIO = 1.5  # spans of time further apart than this contradict each other
 
 mass = lru_cache(maxsize=8192)(unremembered)
@@ -29,6 +31,17 @@ Normal = Mapping[str, Any]
 _KEYS = {"early": "early_keys", "late": "late_keys"}
 _CORES = {"early": "early_core_keys", "late": "late_core_keys"}
 _OFF = {"early": "early_off", "late": "late_off"}
+
+
+class Shared(NamedTuple):
+    """What two sides share: weight of all keys, of the cores alone, and all as a share of the greater side (0-1)."""
+
+    all: float
+    core: float
+    part: float
+
+
+NOTHING = Shared(0.0, 0.0, 0.0)
 
 
 class Pair(NamedTuple):
@@ -52,7 +65,10 @@ def compare(query: Sequence[Fact], passage: Sequence[Fact]) -> list[Finding]:
     told: set[int] = set()  # query facts whose agreement is reported
     for pair in sorted(pairs, key=lambda p: (-max(p.agree, p.disagree), p.query, p.passage)):
         one, other = query[pair.query], passage[pair.passage]
-        best = max(agreed["q", pair.query], agreed["p", pair.passage])
+        mine, theirs = agreed["q", pair.query], agreed["p", pair.passage]
+        best = max(mine, theirs)
+        if mine and theirs and one.normal["type"] == "status":
+            best = max(best, pair.disagree)  # both texts tell of a stop and of a resumption
         if pair.disagree > max(best, pair.agree):
             findings.append(_finding(one, other, "conflict", pair))
         elif pair.agree > pair.disagree and pair.query not in told:
@@ -87,7 +103,7 @@ def _order(one: Fact, other: Fact) -> tuple[float, float, str]:
     same = _both(_side(a, "early", b, "early"), _side(a, "late", b, "late"))
     turned = _both(_side(a, "early", b, "late"), _side(a, "late", b, "early"))
     if a["relation"] != b["relation"]:
-        return 0.0, max(same, turned), "relation"
+        return 0.0, max(_named_alike(a, b, "early", "late"), _named_alike(a, b, "late", "early")), "relation"
     if a["relation"] == "during":
         return max(same, turned), 0.0, ""
     if same > turned and _apart(a["hours"], b["hours"]) and same >= 1.5:
@@ -95,18 +111,26 @@ def _order(one: Fact, other: Fact) -> tuple[float, float, str]:
     return (same, 0.0, "") if same > turned else (same, turned, "order")
 
 
-def _side(a: Normal, one: str, b: Normal, other: str) -> tuple[float, float]:
-    """Weight shared by two sides, and by their cores alone."""
+def _named_alike(a: Normal, b: Normal, first: str, second: str) -> float:
+    """How well two orders align where both sides must share their cores and much else; 0 where one does not."""
+    early, late = _side(a, "early", b, first), _side(a, "late", b, second)
+    enough = early.core and late.core and min(early.part, late.part) >= ALIKE
+    return _both(early, late) if enough else 0.0
+
+
+def _side(a: Normal, one: str, b: Normal, other: str) -> Shared:
+    """What two sides share."""
     if a[_OFF[one]] != b[_OFF[other]]:  # stopping a thing is another event than giving it
-        return 0.0, 0.0
+        return NOTHING
     first, second = a[_KEYS[one]], b[_KEYS[other]]
     common = _shared(first, second)
     if not common:
-        return 0.0, 0.0
-    shared = mass(common)
-    if shared < LEAST or shared < SHARE * min(mass(first), mass(second)):
-        return 0.0, 0.0
-    return shared, mass(_shared(a[_CORES[one]], b[_CORES[other]]))
+        return NOTHING
+    shared, one_mass, other_mass = mass(common), mass(first), mass(second)
+    if shared < LEAST or shared < SHARE * min(one_mass, other_mass):
+        return NOTHING
+    core = mass(_shared(a[_CORES[one]], b[_CORES[other]]))
+    return Shared(shared, core, shared / max(one_mass, other_mass))
 
 
 def _shared(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
@@ -120,11 +144,13 @@ def _shared(one: frozenset[str], other: frozenset[str]) -> frozenset[str]:
     return common
 
 
-def _both(first: tuple[float, float], second: tuple[float, float]) -> float:
+def _both(first: Shared, second: Shared) -> float:
     """The lesser of two sides, where both share enough and at least one shares its core; else 0."""
-    if not first[0] or not second[0] or not (first[1] or second[1]):
+    if not first.all or not second.all or not (first.core or second.core):
         return 0.0
-    return min(shared + CORE * core for shared, core in (first, second)) + 0.01 * (first[0] + second[0])
+    if not (first.core and second.core) and first.part + second.part < SPREAD:
+        return 0.0
+    return min(s.all + CORE * s.core for s in (first, second)) + 0.01 * (first.all + second.all)
 
 
 def _apart(one: float, other: float) -> bool:

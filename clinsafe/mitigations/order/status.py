@@ -87,7 +87,7 @@ def _silent(scan: Scan, match: Match[StatusRule], found: Sequence[Match[StatusRu
     told = scan.tokens[left : match.start]
     if match.value.past and not any(token.lower in scan.rules.grammar.past for token in told):
         return True
-    if _partial(scan, left, right):
+    if _partial(scan, left, right) or _counted(scan, match):
         return True
     if (
         match.cue == "past"
@@ -120,10 +120,20 @@ def _partial(scan: Scan, left: int, right: int) -> bool:
     tokens, number = scan.tokens, scan.rules.lexicon.number
     if any(tokens[i].lower in scan.rules.partial for i in range(left, right)):
         return True
-    return any(
-        tokens[i].lower in _OUT_OF and number(tokens[i - 1]) is not None and number(tokens[i + 1]) is not None
-        for i in range(left + 1, right - 1)
-    )
+    for i in range(left + 1, right - 1):
+        if tokens[i].lower in _OUT_OF and number(tokens[i - 1]) is not None:
+            total = i + 2 if tokens[i + 1].lower in _ANAPHORS | _POSSESSIVE and i + 2 < right else i + 1
+            if number(tokens[total]) is not None:  # "two in three", "four of the five"
+                return True
+    return False
+
+
+def _counted(scan: Scan, match: Match[StatusRule]) -> bool:
+    """Whether a cue says what a number of people did: "of 176, 124 stopped steroids within five years"."""
+    if match.start == 0 or match.value.side == "right":
+        return False
+    before = scan.tokens[match.start - 1]
+    return before.is_number and before.text.isdigit() and match.value.axis == "treatment"
 
 
 def _elsewhere(scan: Scan, match: Match[StatusRule]) -> tuple[frozenset[str], str]:
@@ -155,9 +165,17 @@ def _conditional(scan: Scan, match: Match[StatusRule]) -> bool:
         and cue.end <= match.start
         and cue.start >= low
         and scan.comma(cue.end, match.start) < 0
+        and not _verb_added(scan, cue.end, match)
         and (cue.value.kind == "when" or not scan.bare(low, cue.start))
         for cue in scan.cues
     )
+
+
+def _verb_added(scan: Scan, start: int, match: Match[StatusRule]) -> bool:
+    """Whether the cue is a second verb behind the named event: "held before the scan and resumed after it"."""
+    if match.start - 1 <= start or scan.tokens[match.start - 1].lower not in ("and", "but"):
+        return False
+    return not scan.tokens[match.start].lower.endswith("ing") and not scan.bare(start, match.start)
 
 
 def _negated(scan: Scan, match: Match[StatusRule]) -> bool:

@@ -28,7 +28,7 @@ _HERE, _SAID, _THERE = (
     0.9,
 )  # discount for a mark left over: in the piece of a thing signed or merely said, elsewhere
 _SIGNED = 0.8, 0.95  # the same where a rule signs both
-_APART = 0.97  # for a mark that signs a thing of which the other sentence does not speak
+_APART = 0.97  # for a mark on a thing the other sentence lacks, unless it stands by a thing merely said
 _UNSIGNED, _UNSAID = (
     0.8,
     0.17,
@@ -225,7 +225,7 @@ def _doubts(left: Sequence[Left], one: Mention, other: Mention) -> float:
     for mark in left:
         side = (one, other)[mark.side]
         here = side.whole or mark.piece == side.piece
-        if mark.apart:
+        if mark.apart and (both or not here or side.signed):
             value *= _APART
         elif both:
             value *= _SIGNED[not here]

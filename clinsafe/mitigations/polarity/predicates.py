@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from clinsafe.mitigations.polarity.ahead import ahead
 from clinsafe.mitigations.polarity.behind import behind
-from clinsafe.mitigations.polarity.line import OPEN, SIGNED, Line, Op
+from clinsafe.mitigations.polarity.line import OPEN, SHADED, SIGNED, Line, Op
 from clinsafe.mitigations.polarity.region import REACH, apply, ends_piece, shade_clause
 from clinsafe.mitigations.polarity.rules import (
+    AND,
     COMMA,
     DET,
     HELP,
@@ -34,7 +35,7 @@ def predicate(line: Line, number: int, op: Op) -> None:
         return
     start = _start(line, op)
     scope = _find(line, op, before, start)
-    if scope is None:
+    if _taken_up(line, op, scope) or scope is None:
         if op.sign < 0:
             shade_clause(line, start, op.end, number)
         return
@@ -50,6 +51,28 @@ def predicate(line: Line, number: int, op: Op) -> None:
         shade_clause(line, start, op.end, number)
     if op.cue.noun and op.sign < 0:  # "migraine is a bar to the pill": what bars is no matter of this rule
         line.shade(behind(line, start).end, start, number)
+
+
+def _no_subject(line: Line, op: Op, scope: Scope | None) -> bool:
+    """ "... *and restarted* a week later": neither a subject nor an object of its own."""
+    if scope is None:
+        return True
+    at = op.start - 1
+    while at > 0 and line.kind[at] == HELP:
+        at -= 1
+    joined = line.kind[at] in (COMMA, STOP, AND)
+    return all((joined and one < op.start) or line.among(one, "spans") for one in scope.heads)
+
+
+def _taken_up(line: Line, op: Op, scope: Scope | None) -> bool:
+    """ "held before the procedure *and resumed* after it": what was held is not held for good."""
+    if op.cue.id != "resumed" or op.flip < 0 or not _no_subject(line, op, scope):
+        return False
+    held = {at for at, other in enumerate(line.ops) if other.start < op.start and other.cue.id == "withheld"}
+    for at in range(op.start):
+        if line.rule[at] in held and line.state[at] == SIGNED:
+            line.state[at] = SHADED
+    return True
 
 
 def _of_no_patient(line: Line, op: Op) -> bool:

@@ -19,6 +19,7 @@ from clinsafe.mitigations.polarity.rules import (
     AND,
     COLON,
     COMMA,
+    HELP,
     HYPHEN,
     MARK,
     OP,
@@ -144,6 +145,10 @@ def _phrase(line: Line, number: int, op: Op) -> None:
         line.shade(op.end, scope.end, number)  # "found in no sample", "no flare passes without ulcers"
         shade_clause(line, op.start, op.end, number)
         return
+    if op.cue.id in ("neither", "nor") and _says_else(line, scope.end):
+        line.shade(op.end, scope.end, number)  # "neither the lens nor the cornea was injured"
+        shade_clause(line, op.start, op.end, number)
+        return
     if op.cue.id == "no" and _denial_in(line, scope.end):
         line.shade(op.end, scope.end, number)  # "no components may be issued unirradiated"
         return
@@ -201,6 +206,16 @@ def _nothing_in(line: Line, number: int, op: Op) -> bool:
     return False
 
 
+def _says_else(line: Line, start: int) -> bool:
+    """Whether a verb or adjective that is no cue is said of what is denied, so that it is that which is denied."""
+    for at in range(start, piece_end(line, start) - 1):
+        if line.among(at, "be"):
+            while at + 1 < len(line.tokens) and line.kind[at + 1] == HELP:
+                at += 1
+            return at + 1 < len(line.tokens) and line.kind[at + 1] == WORD
+    return False
+
+
 def _denial_in(line: Line, start: int) -> bool:
     """Whether a signed word further on in the piece denies too."""
     for at in range(start, piece_end(line, start)):
@@ -213,10 +228,10 @@ def _denial_in(line: Line, start: int) -> bool:
 
 
 def _in_phrase(line: Line, op: Op) -> bool:
-    """ "found *in no* sample": the clause is denied, not the sample."""
+    """ "found *in no* sample", "*in neither* eye": the clause is denied, not the sample."""
     if op.start < 2 or line.kind[op.start - 1] != PREP:
         return False
-    return op.words.startswith("none") or (op.cue.id == "no" and line.kind[op.start - 2] == OP)
+    return op.words.startswith(("none", "neither")) or (op.cue.id == "no" and line.kind[op.start - 2] == OP)
 
 
 def _denied_before(line: Line, op: Op) -> bool:

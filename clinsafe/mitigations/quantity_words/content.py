@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from clinsafe.mitigations.cues import Match
-from clinsafe.mitigations.quantity_words.lexicon import ASSUMED, Cue, Lexicon
+from clinsafe.mitigations.quantity_words.lexicon import ASSUMED, SEVERITY, Cue, Lexicon
 from clinsafe.text.tokens import Token
 
-_SEVERITY = "~op.severity"
 _LIMIT = "~limit"  # above or below something
 _FIRST = -1  # nearer than any: a denial counts before what goes without saying
 _BEYOND = 1 << 20  # above any distance
@@ -141,7 +140,7 @@ def _step(
 ) -> _Step:
     grade = grade_at(tokens, index, lexicon)
     if grade:
-        return _Step(grade.end, _SEVERITY, grade.severe)
+        return _Step(grade.end, SEVERITY, grade.severe)
     cue = cues.get(index)
     if cue and cue.value.kind in ("more", "less") and index not in skipped:
         return _Step(cue.end, _LIMIT, cue.value.kind == "less")

@@ -24,6 +24,7 @@ _LARGEST = 20  # a larger figure after / is a strength or a pressure
 _RATE_JOINS = frozenset(
     ["of", "was", "is", "were", "at", ":", "=", "reached", "about", "approximately", "only"]
 )
+_EXCEPT = frozenset(["but", "except", "save", "bar", "barring", "excepting"])
 _RATE_REACH = 2  # words between a rate and its figure
 _WIDEST = 3  # words between the count and "out of"
 
@@ -189,10 +190,19 @@ def _percent(tokens: Sequence[Token], number: Number, lexicon: Lexicon) -> Figur
         and follows[0].lower == "of"
         and any(t.key in lexicon.sets or plural(t.lower) for t in follows[1:])
     )
-    told = before == "in" or (follows and _counted_by(follows[0], lexicon)) or _rate(tokens, number, lexicon)
+    counted = bool(follows) and _counted_by(follows[0], lexicon) and not _strength(tokens, number, follows[0])
+    told = before == "in" or counted or _rate(tokens, number, lexicon)
     if not of_set and not told:
         return None
     return Figure(number.start, end, at(number.value / 100), f"{number.value:g}%", "figure.percent")
+
+
+def _strength(tokens: Sequence[Token], number: Number, after: Token) -> bool:
+    """ "Permethrin 5% is applied": a strength, not a share."""
+    if not number.start or after.lower not in ("is", "was"):
+        return False
+    before = tokens[number.start - 1]
+    return before.text.isalpha() and len(before.text) > 5 and not before.lower.endswith(("ly", "s"))
 
 
 def _rate(tokens: Sequence[Token], number: Number, lexicon: Lexicon) -> bool:
@@ -212,9 +222,9 @@ def _counted_by(token: Token, lexicon: Lexicon) -> bool:
 
 
 def _complement(tokens: Sequence[Token], figure: Figure) -> Figure:
-    """ "all but 2 of 14" is 12 of 14."""
+    """ "all but 2 of 14", "all except two of the 14" is 12 of 14."""
     start = figure.start
-    if start >= 2 and tokens[start - 1].lower == "but" and tokens[start - 2].lower == "all":
+    if start >= 2 and tokens[start - 1].lower in _EXCEPT and tokens[start - 2].lower == "all":
         turned = figure.interval.turned()
         return Figure(
             start - 2, figure.end, turned, f"all but {figure.label}", "figure.all_but", figure.whole

@@ -12,6 +12,7 @@ from clinsafe.text.tokens import FUNCTION, lemma_of, stem_of
 
 Kind = Literal["share", "turn", "skip", "opposite", "near", "more", "less", "name", "except", "contrast"]
 LIGHT = "~~"  # opens the key of a pair of opposites too general to align texts by
+SEVERITY = "~op.severity"
 ASSUMED = "~~+"  # and of one whose plus side goes without saying
 
 _MANY = 5  # options of one part of a cue that are too many to look out for

@@ -181,6 +181,8 @@ def _told(line: Line, at: int) -> bool:
 def _free_choice(match: Match[Cue], line: Line, lexicon: Lexicon) -> Found | None:
     """ "Any cannula may stay": all. Nothing where no word of leave or duty stands near, or an "if" before."""
     tokens = line.tokens
+    if not tokens[match.start].lower.startswith("any"):
+        return None  # "need only a single dose"
     near = tokens[max(0, match.start - _CHOICE_REACH) : match.end + _CHOICE_REACH]
     if not any(token.lower in lexicon.free_choice for token in near):
         return None

@@ -6,7 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from clinsafe.mitigations.quantity_words.interval import apart
-from clinsafe.mitigations.quantity_words.matter import THIN, same_matter, swapped, traded, turned_round
+from clinsafe.mitigations.quantity_words.matter import (
+    THIN,
+    graded_none,
+    same_matter,
+    swapped,
+    traded,
+    turned_round,
+)
 from clinsafe.mitigations.quantity_words.sides import LEAST, Nearness, Side, candidates, minor_keys, side_of
 from clinsafe.protocols import Fact, Finding, Severity
 
@@ -91,6 +98,8 @@ def _pair(
         max(smaller, both),
         close,
     ):
+        return None
+    if turned and graded_none(one, other, shared):
         return None
     gap = apart(one.interval.turned() if turned else one.interval, other.interval)
     if gap > _NO_GAP and not turned and not same_matter(one, other, shared, light):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from clinsafe.mitigations import align
-from clinsafe.mitigations.quantity_words.lexicon import ASSUMED, LIGHT
+from clinsafe.mitigations.quantity_words.lexicon import ASSUMED, LIGHT, SEVERITY
 from clinsafe.mitigations.quantity_words.sides import CHIEF, Side, mass
 
 THIN = 1.0  # a statement of one key is known by the sentence around it
 _REST = 1.0  # what both may hold beside what they share; more makes them two matters
 _SWAP_OVERLAP = 0.85
 _COMPLEMENT = 0.01
+_NEXT_TO_NONE = 0.04
 
 
 def turned_round(one: Side, other: Side, shared: frozenset[str]) -> bool:
@@ -24,6 +25,12 @@ def turned_round(one: Side, other: Side, shared: frozenset[str]) -> bool:
         elif key in shared:
             plain = 1
     return (plain + light) % 2 == 1
+
+
+def graded_none(one: Side, other: Side, shared: frozenset[str]) -> bool:
+    """ "None showed severe fibrosis" leaves open how many showed a mild one: those without any are of no grade."""
+    against = (one.minus ^ other.minus) & shared
+    return against == frozenset([SEVERITY]) and min(one.interval.high, other.interval.high) <= _NEXT_TO_NONE
 
 
 def swapped(one: Side, other: Side) -> bool:
@@ -53,9 +60,17 @@ def traded(
     )
 
 
+def _of_any_grade(one: Side, rest: frozenset[str], light: frozenset[str]) -> frozenset[str]:
+    """The grade, if a statement says none and says it of what both share: none then, of whatever grade."""
+    none = one.interval.high <= _NEXT_TO_NONE and mass(rest, light) < THIN
+    return frozenset([SEVERITY]) if none else frozenset()
+
+
 def same_matter(one: Side, other: Side, shared: frozenset[str], light: frozenset[str]) -> bool:
     """Whether nothing unshared may turn the one statement against the other."""
     rest, others = _telling(one.scope - shared - one.head), _telling(other.scope - shared - other.head)
+    mild, milder = _of_any_grade(other, others, light), _of_any_grade(one, rest, light)
+    rest, others = rest - mild, others - milder
     if _named((rest & one.minus) | (others & other.minus)):
         return False
     if (one.weak or other.weak) and _named(rest | others):

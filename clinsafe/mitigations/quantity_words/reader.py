@@ -92,6 +92,8 @@ def _facts(
                 own = keys.keys
                 keys = told_before(before, keys)
                 head |= keys.keys - own
+            if _other_arm(line, share, scope):
+                continue
             if keys.keys and not _not_yet(line, share, part) and not bare_denial(line.tokens, share.end):
                 extra = _between(denials, scope)
                 yield _fact(reading, sentence, line, share, scope, keys, head, extra, lexicon)
@@ -102,7 +104,10 @@ def _chosen(here: Sequence[Found]) -> tuple[Sequence[Found], list[int]]:
     for kinds in (_STRONG, (*_STRONG, "denial")):
         chosen = [share for share in here if share.kind in kinds]
         if chosen:
-            return chosen[:_MOST_SHARES], [share.start for share in here if share.kind not in kinds]
+            denials = [
+                share.start for share in here if share.kind not in kinds and share.interval.low < _CHIEF
+            ]
+            return chosen[:_MOST_SHARES], denials
     return here[:1], []
 
 
@@ -110,6 +115,17 @@ def _not_yet(line: Line, share: Found, part: tuple[int, int]) -> bool:
     """ "none yet" speaks of the time, not of the share. `part` ends before the *yet*."""
     after = line.tokens[part[1]].lower if part[1] < len(line.tokens) else ""
     return after == "yet" and share.interval.high == 0
+
+
+def _other_arm(line: Line, share: Found, scope: tuple[int, int]) -> bool:
+    """ "12% with surgery and 24% with radiotherapy": what belongs to the first is open."""
+    if share.rule != "figure.percent":
+        return False
+    held = [(other.start, other.end) for other in line.shares if other.family == "num"]
+    return any(
+        line.tokens[at].text == "%" and not any(start <= at < end for start, end in held)
+        for at in range(scope[0] + 1, scope[1])
+    )
 
 
 def _between(places: Sequence[int], scope: tuple[int, int]) -> int:

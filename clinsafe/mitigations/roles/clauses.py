@@ -16,6 +16,7 @@ _REPORTED = words(
     "shown found judged thought felt believed considered said reported held seen known deemed presumed proved proven"
 )
 _REFLEXIVE = words("itself themselves himself herself")
+_ASIDE = words("unlike like")  # "ramipril, unlike labetalol, is …"
 _NO_DENIAL = words("only just merely longer doubt")
 
 
@@ -27,7 +28,7 @@ def subject(scene: Scene, at: int) -> Bag:
     end, least = at, max(0, at - FAR)
     while True:
         start = end
-        while start > least and scene.turns[start - 1] not in HARD and scene.turns[start - 1] != Turn.COMMA:
+        while start > least and not _bounds(scene, start - 1):
             start -= 1
         if start <= least or scene.turns[start - 1] != Turn.COMMA or not _subjectless(scene, start, end):
             break
@@ -36,11 +37,17 @@ def subject(scene: Scene, at: int) -> Bag:
     return _run(scene, first, end)
 
 
+def _bounds(scene: Scene, at: int) -> bool:
+    """Whether a clause or a part between commas begins behind token `at`; "unlike" opens an aside."""
+    turn = scene.turns[at]
+    return turn == Turn.COMMA or (turn in HARD and scene.tokens[at].lower not in _ASIDE)
+
+
 def _subjectless(scene: Scene, start: int, end: int) -> bool:
     if not any(scene.keys[start:end]):
         return True  # ", I believe,"
     turn, word = scene.turns[start], scene.tokens[start].lower
-    if turn in (Turn.NOT, Turn.RELATIVE, Turn.PREPOSITION) or word in _REFLEXIVE:
+    if turn in (Turn.NOT, Turn.RELATIVE, Turn.PREPOSITION) or word in _REFLEXIVE or word in _ASIDE:
         return True
     return scene.cue_at[start] >= 0 or word.endswith(("ed", "ing"))
 

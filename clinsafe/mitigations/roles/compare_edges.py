@@ -47,6 +47,8 @@ def _edge_pair(one: Any, other: Any, lexicon: Lexicon) -> tuple[int, str]:
     if one["family"] == other["family"]:
         swapped = min(_shared(source, their_target), _shared(target, their_source))
         if swapped > direct and one["relation"] not in lexicon.typed:
+            if one["family"].startswith("v:"):
+                return 0, ""  # a verb of unknown meaning: "A came before B", "B came on after A"
             if asked and one["family"] in _ASKED_FREELY:
                 return 0, ""
             return (swapped, "swapped") if one["negative"] == other["negative"] else (0, "")
@@ -56,7 +58,13 @@ def _edge_pair(one: Any, other: Any, lexicon: Lexicon) -> tuple[int, str]:
             sure = not asked and _one_thing(one, other)
             return (direct, "denied") if sure else (0, "")
         return (direct, "same") if direct else (0, "")
-    plain = direct and not asked and not one["negative"] and not other["negative"]
+    plain = (
+        direct
+        and not asked
+        and (one["ill"] or other["ill"])
+        and not one["negative"]
+        and not other["negative"]
+    )
     if plain and _one_thing(one, other) and _opposed(one["relation"], other["relation"], lexicon):
         return direct, "opposed"
     return 0, ""

@@ -33,6 +33,10 @@ def targets(query: Forms, passage: Forms, lexicon: Lexicon) -> list[Finding]:
                 continue
             if _told(fact.normal, passage["edge"]) or _told(other.normal, query["edge"]):
                 continue
+            if _chained(fact.normal, other.normal, (*query["edge"], *passage["edge"])):
+                continue
+            if not (_placed(fact, other, passage["edge"]) and _placed(other, fact, query["edge"])):
+                continue
             if _exchanged(fact.normal, other.normal, here, there):
                 found.append(wording.edge(fact, other, "moved", lexicon))
     return found
@@ -66,6 +70,25 @@ def _told(one: Any, others: Iterable[Fact]) -> bool:
         for other in others
         if other.normal["relation"] in _RELATIONS and other.normal["drug_keys"]
     )
+
+
+def _chained(one: Any, other: Any, facts: Iterable[Fact]) -> bool:
+    """Whether one target is told to cause the other: then the drug may be said to be for either."""
+    mine, theirs = one["target_keys"], other["target_keys"]
+    for fact in facts:
+        normal = fact.normal
+        if normal["family"] != "flow":
+            continue
+        source, target = normal["source_keys"], normal["target_keys"]
+        if (source & mine and target & theirs) or (source & theirs and target & mine):
+            return True
+    return False
+
+
+def _placed(fact: Fact, other: Fact, facts: Iterable[Fact]) -> bool:
+    """Whether the text of `other` gives the target of `fact` a part of its own in another relation."""
+    mine = fact.normal["target_keys"] - other.normal["target_keys"]
+    return any(found is not other and not mine.isdisjoint(found.normal["keys"]) for found in facts)
 
 
 def _exchanged(one: Any, other: Any, here: frozenset[str], there: frozenset[str]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from clinsafe.mitigations.cues import Match
 from clinsafe.mitigations.roles.clauses import earlier, negated
+from clinsafe.mitigations.roles.contrasts import denied
 from clinsafe.mitigations.roles.forms import NAMED, Pair, read_pair
 from clinsafe.mitigations.roles.lexicon import Form, Lexicon, Turn
 from clinsafe.mitigations.roles.prepositions import fronted, linked, typed_prepositions
@@ -20,7 +21,8 @@ def edges(scene: Scene, lexicon: Lexicon) -> list[Edge]:
     """All relations of a sentence: those of cues, then those of prepositions."""
     found = []
     for number, match in enumerate(scene.cues):
-        pair = None if match.value.what == "negator" else read_pair(scene, lexicon, number, match)
+        silent = match.value.what == "negator" or _relative_behind(scene, match)
+        pair = None if silent else read_pair(scene, lexicon, number, match)
         if pair is not None:
             source, target = _settled(scene, lexicon, match, *pair)
             if source.keys or target.keys:
@@ -30,6 +32,14 @@ def edges(scene: Scene, lexicon: Lexicon) -> list[Edge]:
     found += typed_prepositions(scene, lexicon) + linked(scene, lexicon) + fronted(scene)
     found += relative_causes(scene, lexicon) + named_roles(scene, lexicon) + from_first(scene, lexicon)
     return [edge for edge in found if not _misread(scene, edge)]
+
+
+def _relative_behind(scene: Scene, match: Match[Form]) -> bool:
+    """Whether a relative word is the argument: in "anaemia, the cause of which is bleeding" the sides are turned."""
+    return match.end < len(scene.tokens) and scene.tokens[match.end].lower in _RELATIVES
+
+
+_RELATIVES = frozenset(("which", "whom", "whose"))
 
 
 def _settled(scene: Scene, lexicon: Lexicon, match: Match[Form], source: Bag, target: Bag) -> Pair:
@@ -89,10 +99,24 @@ def _reasoned(scene: Scene, lexicon: Lexicon, edge: Edge) -> Edge:
         strong = mark.value.what == "ahead" and mark.cue not in lexicon.weak and word.lower != word.lemma
         near = begin <= mark.start and edge.start - mark.end <= _REASON_REACH
         if near and strong and drug.keys:
-            relation = {"use": "treat", "avoid": "contraindicate"}.get(mark.value.name)
-            if relation:
+            name = mark.value.name
+            if denied(scene, mark.start):
+                name = lexicon.opposite.get(name, "")
+            relation = {"use": "treat", "avoid": "contraindicate"}.get(name)
+            if relation and not _other_choice(scene, mark.end, edge.start):
                 return edge._replace(relation=relation, source=drug, target=edge.source)
     return edge
+
+
+def _other_choice(scene: Scene, start: int, end: int) -> bool:
+    """Whether another drug was passed over in between: "used in place of verapamil owing to heart failure"."""
+    if any(token.lower in _INSTEAD for token in scene.tokens[start:end]):
+        return True
+    found = (scene.cues[number] for number in set(scene.cue_at[start:end]) if number >= 0)
+    return any(cue.value.name in ("prefer", "switch") for cue in found)
+
+
+_INSTEAD = frozenset(("place", "instead", "lieu", "preference", "than"))
 
 
 def _misread(scene: Scene, edge: Edge) -> bool:
@@ -120,11 +144,24 @@ def _too_plain(scene: Scene, edge: Edge) -> bool:
 
 
 def _edge(scene: Scene, match: Match[Form], source: Bag, target: Bag) -> Edge:
-    negative = negated(scene, match.start) or _after_negator(scene, match)
+    negative = negated(scene, match.start) or _after_negator(scene, match) or _denied_inside(scene, match)
+    negative = negative or _no_source(scene, source, match.start)
     form = match.value
     if form.name == "detect" and scene.tokens[match.start].lower == "excluded":
         negative = not negative
     return Edge(form.name, source, target, negative, match.start, match.end, match.cue, form.rule)
+
+
+def _no_source(scene: Scene, source: Bag, at: int) -> bool:
+    """Whether the source itself is denied: "no beta-blocker was given for angina"."""
+    return 0 < source.start < at and scene.tokens[source.start - 1].lower in ("no", "neither")
+
+
+def _denied_inside(scene: Scene, match: Match[Form]) -> bool:
+    """Whether the negator stands in the gap of a cue: "is taken not for epilepsy"."""
+    if ".." not in match.cue or " not " in match.cue:
+        return False
+    return any(scene.turns[index] == Turn.NOT for index in range(match.start, match.end))
 
 
 def _resolved(scene: Scene, match: Match[Form], source: Bag, target: Bag) -> Pair:

@@ -79,6 +79,7 @@ def _edge_fact(reading: Reading, scene: Scene, edge: Edge, lexicon: Lexicon) -> 
         "target": _words(reading, scene, edge.target.start, edge.target.end),
         "drug_keys": frozenset() if relation != edge.relation else _drug(scene, edge),
         "listed": _listed(scene, edge.target),
+        "ill": _ill(scene, edge),
         "keys": edge.source.keys | edge.target.keys,
     }
     bounds = [edge.start, edge.end]
@@ -86,6 +87,12 @@ def _edge_fact(reading: Reading, scene: Scene, edge: Edge, lexicon: Lexicon) -> 
         bounds += [bag.start, bag.end] if bag.keys else []
     span = _span(reading, scene, min(bounds), max(bounds))
     return Fact(HAZARD, span, normal, edge.cue, edge.rule)
+
+
+def _ill(scene: Scene, edge: Edge) -> bool:
+    """Whether a condition is the target, or what a drug acts on other than a person: only then can uses be opposed."""
+    named = scene.kinds_in(edge.target)
+    return "condition" in named or ("drug" in scene.kinds_in(edge.source) and "person" not in named)
 
 
 def _drug(scene: Scene, edge: Edge) -> frozenset[str]:

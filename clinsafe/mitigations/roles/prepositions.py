@@ -19,12 +19,24 @@ def typed_prepositions(scene: Scene, lexicon: Lexicon) -> list[Edge]:
         if typed is None or scene.cue_at[index] >= 0:
             continue
         left, right = _typed_left(scene, index, typed.before), _typed_right(scene, index, typed.behind)
+        if _denied_behind(scene, right.end):
+            continue
         if left.keys and right.keys and left.keys.isdisjoint(right.keys):
             source, target = (right, left) if typed.source_behind else (left, right)
             negative = negated(scene, left.start)
             rule = f"entity_swap.{typed.relation}"
             found.append(Edge(typed.relation, source, target, negative, index, index + 1, token.lower, rule))
     return found
+
+
+def _denied_behind(scene: Scene, at: int) -> bool:
+    """Whether the verb of the clause is denied: "propranolol for migraine was not prescribed"."""
+    for index in range(at, min(at + _TYPED_REACH, len(scene.turns))):
+        if scene.turns[index] == Turn.NOT:
+            return index > at and scene.turns[index - 1] != Turn.COMMA
+        if scene.turns[index] in (Turn.STOP, Turn.COMMA, Turn.CONTRAST, Turn.SUBORDINATE, Turn.AND):
+            return False
+    return False
 
 
 def _typed_left(scene: Scene, at: int, kind: str) -> Bag:
@@ -41,10 +53,13 @@ def _typed_right(scene: Scene, at: int, kind: str) -> Bag:
     bag = right_of(scene, at + 1, -2)
     if bag.pronoun and not bag.keys:
         return earlier(scene, at, frozenset((kind or "drug",)), frozenset())
+    if any(token.lower in _TAKEN for token in scene.tokens[at + 1 : bag.start]):
+        return NOTHING  # "ruled out for him by asthma"
     named = scene.kinds_in(bag) & {"drug", "condition"}
     return bag if named and (not kind or kind in named) else NOTHING
 
 
+_TAKEN = words("by him them whom which")
 _FROM_TO = {"person": "toward", "drug": "switch", "organ": "spread"}
 _MOST_LINKS = 3
 _TRANSFERS = frozenset(("transmission", "transfer", "donation", "spread", "passage"))

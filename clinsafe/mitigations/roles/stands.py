@@ -254,7 +254,14 @@ def _denied_drugs(scene: Scene) -> list[Stand]:
         and index > 1
         and scene.turns[index - 1] == Turn.NOT
         and scene.turns[index - 2] in _ENDS
+        and not _harmed(scene, index - 2)
     ]
+
+
+def _harmed(scene: Scene, at: int) -> bool:
+    """Whether the drug before token `at` did harm: "rash with olanzapine but not aripiprazole"."""
+    before = scene.tokens[max(0, at - 2)].lower
+    return at > 1 and scene.kinds[at - 1] == "drug" and before in ("with", "on", "from", "after", "to")
 
 
 def _last(told: list[Stand], index: int, keys: frozenset[str]) -> list[str]:
