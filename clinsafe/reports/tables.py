@@ -90,7 +90,7 @@ def to_markdown(table: Table) -> str:
 def escaped(text: str) -> str:
     """`text` on one line, as a reader of Markdown will see it again. White space at the ends is not kept."""
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    text = re.sub(r"[\\`*~#]|(?<!\w)_|_(?!\w)|\](?=[(\[])", r"\\\g<0>", text)
+    text = re.sub(r"[\\`*~#]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[])", r"\\\g<0>", text)
     # An entity, not \|: readers disagree about a backslash before one.
     text = _BREAK.sub("<br>", text.replace("|", "&#124;").strip())
     return re.sub(r"[\x00-\x1f\x7f]", " ", text).strip()

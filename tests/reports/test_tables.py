@@ -92,7 +92,16 @@ def test_markdown_shows_what_was_written_and_obeys_nothing(table):
 
 @pytest.mark.parametrize(
     "cell",
-    ["[a](https://example.org)", "![a](https://example.org/a.png)", "[a][b]", "<img src=x>", "`a`", "\\|"],
+    [
+        "[a](https://example.org)",
+        "![a](https://example.org/a.png)",
+        "[a][b]",
+        "<img src=x>",
+        "`a`",
+        "\\|",
+        "__0__",
+        "_a_",
+    ],
 )
 def test_a_link_or_picture_is_shown_as_it_was_written(cell):
     rows, page = parts(to_markdown(Table("t", "T", ("x",), ((cell,),))))
