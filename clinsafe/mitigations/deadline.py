@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -15,9 +16,10 @@ class TimedOut(Exception):
 
 
 class Deadline:
-    """Runs calls on one worker thread and gives up on those that take too long.
+    """Runs calls on worker threads and gives up on those that take too long.
 
-    Python cannot stop a thread: one that hangs is left behind as a daemon and the next call gets a new worker.
+    Python cannot stop a thread: one that hangs is left behind as a daemon. Callers on several threads do not wait for
+    one another, and a process that was forked starts workers of its own.
 
     Args:
         seconds: time for each call; 0 runs calls in the caller's thread, without a limit.
@@ -25,8 +27,8 @@ class Deadline:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self._jobs: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], SimpleQueue[Any]]] | None = None
-        self._lock = threading.Lock()
+        self._idle: list[_Worker] = []
+        self._owner = os.getpid()
 
     def call(self, function: Callable[..., T], *arguments: Any) -> T:
         """``function(*arguments)``, its result or its exception.
@@ -36,29 +38,35 @@ class Deadline:
         """
         if not self.seconds:
             return function(*arguments)
+        if self._owner != os.getpid():  # threads do not survive a fork
+            self._idle, self._owner = [], os.getpid()
+        try:
+            worker = self._idle.pop()
+        except IndexError:
+            worker = _Worker()
         answer: SimpleQueue[Any] = SimpleQueue()
-        with self._lock:
-            if self._jobs is None:
-                self._jobs = SimpleQueue()
-                threading.Thread(
-                    target=_work, args=(self._jobs,), daemon=True, name="clinsafe-filter"
-                ).start()
-            self._jobs.put((function, arguments, answer))
+        worker.jobs.put((function, arguments, answer))
         try:
             value, error = answer.get(timeout=self.seconds)
-        except Exception as empty:  # queue.Empty
-            with self._lock:
-                self._jobs = None
+        except Empty as empty:
             raise TimedOut from empty
+        self._idle.append(worker)
         if error is not None:
             raise error
         return value  # type: ignore[no-any-return]
 
 
-def _work(jobs: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], SimpleQueue[Any]]]) -> None:
-    while True:
-        function, arguments, answer = jobs.get()
-        try:
-            answer.put((function(*arguments), None))
-        except Exception as error:  # noqa: BLE001 - handed to the caller
-            answer.put((None, error))
+class _Worker:
+    """A thread that waits for jobs."""
+
+    def __init__(self) -> None:
+        self.jobs: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], SimpleQueue[Any]]] = SimpleQueue()
+        threading.Thread(target=self._work, daemon=True, name="clinsafe-filter").start()
+
+    def _work(self) -> None:
+        while True:
+            function, arguments, answer = self.jobs.get()
+            try:
+                answer.put((function(*arguments), None))
+            except BaseException as error:  # noqa: BLE001 - handed to the caller, who decides
+                answer.put((None, error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -13,6 +14,7 @@ from clinsafe.protocols import Fact, Filter, Finding, Span
 from clinsafe.text import Reader, Reading
 
 T = TypeVar("T")
+PATIENCE = 3  # time-outs in a row after which a filter is not asked again
 log = logging.getLogger(__name__)
 log.addHandler(logging.NullHandler())  # a library is silent unless its user asks for a log
 
@@ -22,12 +24,17 @@ class Comparison:
     """What the stack found between two texts.
 
     Attributes:
-        findings: conflicts and compatible pairs of all filters, in the filters' order.
+        by_filter: filter name -> its findings, conflicts and compatible pairs, in the filters' order.
         unchecked: filter name -> why it could not compare. An unchecked pair is never a safe one.
     """
 
-    findings: tuple[Finding, ...]
+    by_filter: Mapping[str, tuple[Finding, ...]]
     unchecked: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings."""
+        return tuple(finding for found in self.by_filter.values() for finding in found)
 
     @property
     def conflicts(self) -> tuple[Finding, ...]:
@@ -60,6 +67,7 @@ class Stack:
         self.filters = dict(filters)
         self.reader = reader or Reader()
         self.deadline = Deadline(seconds)
+        self._late: Counter[str] = Counter()
 
     def read(self, text: str) -> TextFacts:
         """Read one text with every filter, parsing whatever they ask for. What an index stores."""
@@ -78,6 +86,12 @@ class Stack:
         """All findings between two read texts."""
         pairs: dict[int, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}
         names = []
+        missing = {
+            name: "read: the stored facts were made without this filter"
+            for name in self.filters
+            for side in (query, passage)
+            if name not in side.by_filter and name not in side.unchecked
+        }
         for name, one in self.filters.items():
             asked = query.by_filter.get(name, ())
             near = passage.near(name, query.keys[name]) if asked else ()
@@ -85,8 +99,8 @@ class Stack:
                 pairs[id(one)] = asked, near
                 names.append(name)
         found, unchecked = self._each(names, lambda one: tuple(one.compare(*pairs[id(one)])), "compare")
-        findings = tuple(finding for part in found.values() for finding in part)
-        return Comparison(findings, {**query.unchecked, **passage.unchecked, **unchecked})
+        reasons = {**missing, **query.unchecked, **passage.unchecked, **unchecked}
+        return Comparison(found, {name: why for name, why in reasons.items() if name in self.filters})
 
     def _each(
         self, names: Sequence[str], act: Callable[[Filter], tuple[T, ...]], what: str
@@ -94,20 +108,25 @@ class Stack:
         """Let these filters act, one after another in one watched call; one that runs out of time is left out."""
         found: dict[str, tuple[T, ...]] = {}
         unchecked: dict[str, str] = {}
-        waiting = list(names)
+        for name in names:
+            if self._late[name] >= PATIENCE:  # else each passage of a corpus would wait for it again
+                unchecked[name] = f"{what}: given up after it ran out of time {PATIENCE} times in a row"
+        waiting = [name for name in names if name not in unchecked]
         while waiting:
-            done: dict[str, tuple[T, ...] | Exception] = {}
-            late = ""
+            done: dict[str, tuple[T, ...] | BaseException] = {}
             try:
                 self.deadline.call(self._run, tuple(waiting), act, done)
             except TimedOut as error:
-                late = next(name for name in waiting if name not in done)
-                unchecked[late] = _reason(late, what, error)
+                late = next((name for name in waiting if name not in done), None)
+                if late is not None:  # None: the last one came back in this very moment
+                    unchecked[late] = _reason(late, what, error)
+                    self._late[late] += 1
             for name, result in list(done.items()):
-                if isinstance(result, Exception):
+                if isinstance(result, BaseException):
                     unchecked[name] = _reason(name, what, result)
                 else:
                     found[name] = result
+                    self._late[name] = 0
             waiting = [name for name in waiting if name not in found and name not in unchecked]
         return found, unchecked
 
@@ -115,12 +134,12 @@ class Stack:
         self,
         names: Sequence[str],
         act: Callable[[Filter], tuple[T, ...]],
-        done: dict[str, tuple[T, ...] | Exception],
+        done: dict[str, tuple[T, ...] | BaseException],
     ) -> None:
         for name in names:
             try:
                 done[name] = act(self.filters[name])
-            except Exception as error:  # noqa: BLE001 - a filter may raise anything; the pair is then unchecked
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything; the pair is unchecked
                 done[name] = error
 
     def check(self, query: str, passages: Sequence[str]) -> list[Comparison]:
@@ -140,7 +159,7 @@ class Stack:
         return reading.only(near)
 
 
-def _reason(name: str, what: str, error: Exception) -> str:
+def _reason(name: str, what: str, error: BaseException) -> str:
     # The kind of error alone: its message may quote the text (decision D11).
     reason = "ran out of time" if isinstance(error, TimedOut) else f"failed with {type(error).__name__}"
     log.warning("filter %s could not %s: %s", name, what, reason)

@@ -43,7 +43,7 @@ class Parser:
     @property
     def name(self) -> str:
         """Name and version of the pipeline in use, or that there is none."""
-        self._load()
+        self.load()
         return self._name
 
     @property
@@ -53,7 +53,7 @@ class Parser:
 
     def pipeline(self, *, whole: bool = False) -> Any:
         """A pipeline of the caller's own, loaded anew (`whole`: with the components we leave out), or None."""
-        self._load()
+        self.load()
         if self._pipeline is None:
             return None
         import spacy
@@ -62,7 +62,7 @@ class Parser:
 
     def sentence(self, tokens: Sequence[Token]) -> Any:
         """A spaCy Doc whose i-th token is ours, or None without a pipeline."""
-        self._load()
+        self.load()
         if self._pipeline is None or not tokens:
             return None
         from spacy.tokens import Doc
@@ -73,7 +73,12 @@ class Parser:
             doc = component(doc)
         return doc
 
-    def _load(self) -> None:
+    def load(self) -> None:
+        """Load the pipeline now, if that was not done yet.
+
+        Raises:
+            MissingDependency: the pipeline that was named is not installed.
+        """
         if self._name:
             return
         if self._asked == "":

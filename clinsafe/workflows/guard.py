@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clinsafe.mitigations.facts import TextFacts
     from clinsafe.mitigations.stack import Comparison, Stack
 
-SECONDS = 10.0  # what one filter may take for one text or one pair
+SECONDS = 10.0  # for one text or one pair
 
 
 def filter_names(content: Content | None = None) -> tuple[str, ...]:
@@ -39,10 +39,10 @@ def build_stack(
         content: content tree with its overlay (rule packs, abbreviations).
         names: filters by entry-point name; None takes all that are installed.
         model: spaCy pipeline, see `clinsafe.text.parse.Parser`.
-        seconds: time one filter may take for one text or pair; 0 for no limit.
+        seconds: time the filters may take for one text or pair before the one that runs is given up; 0: no limit.
 
     Raises:
-        UsageError: no filter of that name, or something that is none.
+        UsageError: no filter at all, none of that name, or something that is none.
         ContentError: a rule pack is malformed.
         MissingDependency: a package of the ``guard`` extra is missing.
     """
@@ -58,12 +58,12 @@ def build_stack(
 
     content = content or Content()
     chosen = dict.fromkeys(names if names is not None else filter_names(content))
+    if not chosen:
+        raise UsageError(f"no filter was chosen; there are: {', '.join(filter_names(content))}")
     filters = {name: _load(name, content) for name in chosen}
     reader = Reader(content, model)
-    if (
-        model and not reader.parser.name
-    ):  # a pipeline that was named is loaded now, so that a wrong name is told now
-        raise UsageError(f"no spaCy pipeline is called {model!r}")
+    if model:
+        reader.parser.load()  # a pipeline that was named: a wrong name is told now
     return Stack(filters, reader, seconds)
 
 

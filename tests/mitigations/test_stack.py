@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -92,6 +96,58 @@ def test_check_on_raw_text_equals_comparing_stored_facts():
     query, passages = "chest pain", ["no chest pain", "left arm"]
     stored = [stack.compare(stack.read(query), stack.read(text)) for text in passages]
     assert stack.check(query, passages) == stored
+
+
+def test_facts_that_were_made_without_a_filter_are_unchecked_and_never_safe():
+    few, many = (
+        Stack({"f": Scripted("compatible")}, seconds=0),
+        Stack({"f": Scripted("compatible"), "g": Scripted("conflict")}, seconds=0),
+    )
+    stored = few.read("chest pain")
+    for result in (
+        many.compare(many.read("chest pain"), stored),
+        many.compare(stored, many.read("chest pain")),
+    ):
+        assert "without this filter" in result.unchecked["g"]
+        assert not result.safe
+    assert few.compare(
+        stored, many.read("chest pain")
+    ).safe  # what this stack does not ask for is nothing to it
+
+
+def test_a_filter_that_leaves_the_program_is_unchecked():
+    def leave():
+        raise SystemExit(0)
+
+    assert "SystemExit" in compared(Broken("read", leave)).unchecked["f0"]
+    assert "SystemExit" in compared(Broken("read", leave), seconds=5).unchecked["f0"]
+
+
+def test_a_filter_that_always_hangs_is_given_up_and_named():
+    stack = Stack({"f": Broken("read", hang), "g": Scripted("compatible")}, seconds=0.05)
+    reasons = [stack.read("chest pain").unchecked["f"] for _ in range(5)]
+    assert ["out of time" in reason for reason in reasons] == [True] * 5
+    assert ["given up" in reason for reason in reasons] == [False, False, False, True, True]
+    assert set(stack.read("chest pain").by_filter) == {"g"}
+
+
+def test_callers_on_several_threads_do_not_wait_for_one_another():
+    stack = Stack({"f": Broken("read", lambda: time.sleep(0.3))}, seconds=0.9)
+    with ThreadPoolExecutor(6) as pool:
+        facts = list(pool.map(stack.read, ["chest pain"] * 6))
+    assert [one.unchecked for one in facts] == [{}] * 6
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_compares_with_a_worker_of_its_own():
+    stack = Stack({"f": Scripted("compatible")}, seconds=5)
+    stack.read("chest pain")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forking beside threads
+        child = os.fork()
+    if child == 0:
+        os._exit(0 if not stack.read("chest pain").unchecked else 1)
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_after_a_hang_the_next_pair_is_still_compared():

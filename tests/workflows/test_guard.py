@@ -61,6 +61,18 @@ def test_reading_once_and_comparing_later_is_the_same_as_comparing_texts():
     assert "allergy" in passage[finding.passage_span.start : finding.passage_span.end]
 
 
+def test_no_filter_at_all_is_refused_because_it_would_call_everything_safe():
+    with pytest.raises(UsageError, match="no filter was chosen; there are: negation"):
+        clinsafe.compare("a", "b", filters=[])
+
+
+def test_facts_of_one_filter_are_not_taken_for_the_facts_of_six():
+    stored = clinsafe.read("Warfarin 50 mg nightly.", filters=["negation"])
+    result = clinsafe.compare("Warfarin 5 mg nightly.", stored)
+    assert "numerical" in result.unchecked
+    assert not result.safe
+
+
 def test_an_unknown_filter_is_refused_with_the_names_there_are():
     with pytest.raises(UsageError, match=r"no filter is called 'laterality'; there are: .*negation"):
         clinsafe.compare("a", "b", filters=["laterality"])
