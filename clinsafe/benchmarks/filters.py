@@ -16,8 +16,8 @@ from clinsafe.stats import Figure, rate
 
 Said: TypeAlias = Mapping[str, bool | None]
 """Filter name -> whether it called the pair a conflict; None: it could not check it."""
-PairJudge: TypeAlias = Callable[[str, str], Said]
-"""Query and passage -> what each filter said."""
+PairJudge: TypeAlias = Callable[[str, str], tuple[Said, tuple[str, ...]]]
+"""Query and passage -> what each filter said, and one line for each conflict that was found."""
 Role: TypeAlias = Literal["conflict", "reverse", "same_a", "same_b", "safe", "unrelated"]
 Stage: TypeAlias = Callable[[str, int, int], None]
 
@@ -48,10 +48,11 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A pair with what the full stack said about it."""
+    """A pair with what the full stack said about it, and why."""
 
     pair: Pair
     said: Said
+    why: tuple[str, ...] = ()
 
     def caught(self, names: Collection[str] | None = None) -> bool:
         """Whether any of these filters (None: any at all) called it a conflict."""
@@ -86,7 +87,7 @@ def judge_all(
     """Put every pair to the stack, in order."""
     outcomes = []
     for done, pair in enumerate(pairs, start=1):
-        outcomes.append(Outcome(pair, judge(pair.query, pair.passage)))
+        outcomes.append(Outcome(pair, *judge(pair.query, pair.passage)))
         stage(what, done, len(pairs))
     return outcomes
 

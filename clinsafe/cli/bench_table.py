@@ -94,17 +94,17 @@ def misses_and_alarms(result: BenchResult) -> Iterator[str]:
         for one in outcomes:
             pair = one.pair
             if pair.role == "conflict" and not one.caught():
-                yield _line("MISS", area, one, ())
+                yield _line("MISS", area, one)
             elif not pair.conflicting and one.alarmed():
-                yield _line("ALARM", area, one, result.findings.get((area, pair.case, pair.role), ()))
+                yield _line("ALARM", area, one)
 
 
-def _line(what: str, area: str, one: Outcome, said: tuple[str, ...]) -> str:
+def _line(what: str, area: str, one: Outcome) -> str:
     pair = one.pair
     hidden = area == "guard" and pair.split != "dev"
     why = (
-        "; ".join(said)
-        if said and not hidden
+        "; ".join(one.why)
+        if one.why and not hidden
         else ", ".join(name for name, v in one.said.items() if v or v is None)
     )
     role = "" if pair.role in ("conflict", "safe", "unrelated") else f" {pair.role}"

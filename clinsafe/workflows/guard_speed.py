@@ -57,13 +57,13 @@ class Speed:
         }
 
 
-def measure_speed(stack: Stack, *, data: Path | None = None, rounds: int = ROUNDS, stage: Stage) -> Speed:
+def measure_speed(stack: Stack, *, data: Path | None = None, stage: Stage) -> Speed:
     """Time a stack on real passages; each round takes a new query (a passage's first sentence) and ten passages.
 
     Raises:
         UsageError: no data folder is named.
     """
-    folder = data_folder(data)
+    folder, rounds = data_folder(data), ROUNDS
     if folder is None:
         raise UsageError(f"timing needs real passages; name the data folder with --data or {VARIABLE}")
     texts = passages(folder, TOP * (rounds + 1))

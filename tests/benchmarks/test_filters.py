@@ -70,13 +70,13 @@ def test_every_pair_is_judged_once_and_in_order():
 
     def judge(query, passage):
         seen.append((query, passage))
-        return {"f": True}
+        return {"f": True}, ("because",)
 
     pairs = [Pair(str(n), "negation", "", "", "safe", f"q{n}", f"p{n}") for n in range(3)]
     steps = []
     found = judge_all(pairs, judge, lambda *step: steps.append(step[1:]))
     assert seen == [("q0", "p0"), ("q1", "p1"), ("q2", "p2")]
-    assert [one.alarmed() for one in found] == [True] * 3
+    assert [(one.alarmed(), one.why) for one in found] == [(True, ("because",))] * 3
     assert steps == [(1, 3), (2, 3), (3, 3)]
 
 

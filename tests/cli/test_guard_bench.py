@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from clinsafe.benchmarks.suite import load_suite
 from clinsafe.cli.app import app
 from clinsafe.content import Content
+from clinsafe.errors import MissingDependency
 
 ROWS = (
     ("c1", "negation", "There is a headache.", "There is no headache.", "conflict"),
@@ -104,7 +105,7 @@ def test_flags_on_ordinary_text_are_counted_by_filter(tmp_path, data):
 
 @pytest.mark.data
 @pytest.mark.slow
-def test_unrelated_pairs_speed_and_the_naive_stack_on_real_text(tmp_path, data):
+def test_unrelated_pairs_and_the_naive_stack_on_real_text(tmp_path, data):
     out = tmp_path / "out.json"
     done = run("--split", "dev", "--unrelated", 40, "--data", data, "--json", out)
     assert done.exit_code == 0, done.output
@@ -114,6 +115,44 @@ def test_unrelated_pairs_speed_and_the_naive_stack_on_real_text(tmp_path, data):
     for row in ("naive", "disabled", "always", "never"):
         assert f"\n{row} " in done.output
     assert max(map(len, done.output.splitlines())) <= 80
+
+
+@pytest.mark.data
+def test_speed_is_reported_in_milliseconds_and_as_a_ratio(tmp_path, data, monkeypatch):
+    monkeypatch.setattr("clinsafe.workflows.guard_speed.ROUNDS", 2)
+    out = tmp_path / "out.json"
+    done = run("--speed", "--stack", "never", "--data", data, "--json", out)
+    assert done.exit_code == 0, done.output
+    names = ("stored_ms", "stored_p99_ms", "unstored_ms", "spacy_ms", "ratio")
+    assert set(json.loads(out.read_text())) == {f"guard_speed.all.{name}" for name in names}
+    assert "2 queries" in done.output
+
+
+def test_a_baseline_that_cannot_be_had_loses_nothing_that_was_measured(cases, tmp_path, monkeypatch):
+    def missing():
+        raise MissingDependency("the naive stack", "quantulum3", "pip install 'clinsafe[quantulum]'")
+
+    monkeypatch.setattr("clinsafe.mitigations.naive.load_stack", missing)
+    out = tmp_path / "out.json"
+    done = run("--cases", cases, "--stack", "never", "--json", out)
+    assert done.exit_code == 0, done.output
+    assert "the naive stack: not measured" in " ".join(done.output.split())
+    assert "\nalways " in done.output
+    assert measured(out)["cases.all.recall"] == (0, 2)
+
+
+def test_pairs_that_could_not_be_checked_are_said_and_counted_against_the_stack(cases, tmp_path, monkeypatch):
+    def fail(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr("clinsafe.mitigations.dummies.Constant.compare", fail)
+    out = tmp_path / "out.json"
+    done = run("--cases", cases, "--stack", "never", "--no-baselines", "--json", out)
+    found = measured(out)
+    assert found["cases.all.recall"] == (0, 2)
+    assert found["cases.all.false_alarm"] == (2, 2)
+    assert found["cases.all.unchecked"] == (4, 4)
+    assert "4 of 4 pairs were not fully checked" in done.output
 
 
 @pytest.mark.data
