@@ -24,19 +24,22 @@ class TextFacts:
     Attributes:
         by_filter: filter name -> its facts.
         unchecked: filter name -> why it gave no facts (it raised, or ran out of time). Treated as unsafe.
-        keys: all alignment keys, for narrowing.
+        keys: filter name -> all alignment keys of its facts, for narrowing; None if a fact has none, for it is
+            compared with everything.
     """
 
     by_filter: Mapping[str, tuple[Fact, ...]]
     unchecked: Mapping[str, str] = field(default_factory=dict)
-    keys: Mapping[str, frozenset[str]] = field(init=False)
+    keys: Mapping[str, frozenset[str] | None] = field(init=False)
 
     def __post_init__(self) -> None:
         keys = {name: _all_keys(facts) for name, facts in self.by_filter.items()}
         object.__setattr__(self, "keys", keys)
 
-    def near(self, name: str, keys: frozenset[str]) -> tuple[Fact, ...]:
-        """The facts of one filter that share a key, or have none."""
+    def near(self, name: str, keys: frozenset[str] | None) -> tuple[Fact, ...]:
+        """The facts of one filter that share a key, or have none; all of them where `keys` is None."""
+        if keys is None:
+            return tuple(self.by_filter.get(name, ()))
         return tuple(
             fact
             for fact in self.by_filter.get(name, ())
@@ -71,8 +74,14 @@ class TextFacts:
             raise UsageError(f"not the facts of a text: {type(error).__name__} {error}") from error
 
 
-def _all_keys(facts: Sequence[Fact]) -> frozenset[str]:
-    return frozenset().union(*(fact.normal.get("keys") or () for fact in facts))
+def _all_keys(facts: Sequence[Fact]) -> frozenset[str] | None:
+    keys: set[str] = set()
+    for fact in facts:
+        own = fact.normal.get("keys")
+        if own is None:
+            return None
+        keys |= own
+    return frozenset(keys)
 
 
 def _is_keys(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from clinsafe.protocols import Fact, Filter, Finding, Span
 from clinsafe.text import Reader, Reading
 
 T = TypeVar("T")
-PATIENCE = 3  # time-outs in a row after which a filter is not asked again
+PATIENCE, REST = 3, 60.0  # time-outs in a row after which a filter is left alone, and for how many seconds
 log = logging.getLogger(__name__)
 log.addHandler(logging.NullHandler())  # a library is silent unless its user asks for a log
 
@@ -68,6 +69,7 @@ class Stack:
         self.reader = reader or Reader()
         self.deadline = Deadline(seconds)
         self._late: Counter[str] = Counter()
+        self._rests: dict[str, float] = {}
 
     def read(self, text: str) -> TextFacts:
         """Read one text with every filter, parsing whatever they ask for. What an index stores."""
@@ -75,7 +77,9 @@ class Stack:
 
     def facts(self, reading: Reading) -> TextFacts:
         """The facts of a reading."""
-        found, unchecked = self._each(list(self.filters), lambda one: tuple(one.read(reading)), "read")
+        found, unchecked = self._each(
+            list(self.filters), lambda name: tuple(self.filters[name].read(reading)), "read"
+        )
         if reading.cut:
             unchecked = (
                 dict.fromkeys(self.filters, "read: the text is too long, its end was not read") | unchecked
@@ -84,33 +88,35 @@ class Stack:
 
     def compare(self, query: TextFacts, passage: TextFacts) -> Comparison:
         """All findings between two read texts."""
-        pairs: dict[int, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}
-        names = []
+        pairs: dict[str, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}
         missing = {
             name: "read: the stored facts were made without this filter"
             for name in self.filters
             for side in (query, passage)
             if name not in side.by_filter and name not in side.unchecked
         }
-        for name, one in self.filters.items():
+        for name in self.filters:
             asked = query.by_filter.get(name, ())
             near = passage.near(name, query.keys[name]) if asked else ()
             if near:
-                pairs[id(one)] = asked, near
-                names.append(name)
-        found, unchecked = self._each(names, lambda one: tuple(one.compare(*pairs[id(one)])), "compare")
+                pairs[name] = asked, near
+        found, unchecked = self._each(
+            list(pairs), lambda name: tuple(self.filters[name].compare(*pairs[name])), "compare"
+        )
         reasons = {**missing, **query.unchecked, **passage.unchecked, **unchecked}
         return Comparison(found, {name: why for name, why in reasons.items() if name in self.filters})
 
     def _each(
-        self, names: Sequence[str], act: Callable[[Filter], tuple[T, ...]], what: str
+        self, names: Sequence[str], act: Callable[[str], tuple[T, ...]], what: str
     ) -> tuple[dict[str, tuple[T, ...]], dict[str, str]]:
         """Let these filters act, one after another in one watched call; one that runs out of time is left out."""
         found: dict[str, tuple[T, ...]] = {}
         unchecked: dict[str, str] = {}
         for name in names:
-            if self._late[name] >= PATIENCE:  # else each passage of a corpus would wait for it again
-                unchecked[name] = f"{what}: given up after it ran out of time {PATIENCE} times in a row"
+            if time.monotonic() < self._rests.get(name, 0.0):  # else each passage would wait for it again
+                unchecked[name] = (
+                    f"{what}: ran out of time {PATIENCE} times in a row, not asked for {REST:.0f} s"
+                )
         waiting = [name for name in names if name not in unchecked]
         while waiting:
             done: dict[str, tuple[T, ...] | BaseException] = {}
@@ -121,6 +127,8 @@ class Stack:
                 if late is not None:  # None: the last one came back in this very moment
                     unchecked[late] = _reason(late, what, error)
                     self._late[late] += 1
+                    if self._late[late] % PATIENCE == 0:
+                        self._rests[late] = time.monotonic() + REST
             for name, result in list(done.items()):
                 if isinstance(result, BaseException):
                     unchecked[name] = _reason(name, what, result)
@@ -133,12 +141,12 @@ class Stack:
     def _run(
         self,
         names: Sequence[str],
-        act: Callable[[Filter], tuple[T, ...]],
+        act: Callable[[str], tuple[T, ...]],
         done: dict[str, tuple[T, ...] | BaseException],
     ) -> None:
         for name in names:
             try:
-                done[name] = act(self.filters[name])
+                done[name] = act(name)
             except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything; the pair is unchecked
                 done[name] = error
 

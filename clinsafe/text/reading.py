@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -88,12 +89,15 @@ class Reading:
 
     def only(self, candidates: Sequence[Span], /) -> Reading:
         """The same reading, parsing only the sentences that touch the candidates (original ranges)."""
-        allowed = frozenset(
-            sentence.index
-            for sentence in self.sentences
-            if any(_touch(self.span(sentence.start, sentence.end), span) for span in candidates)
-        )
-        return Reading(self.cleaned, self.sentences, self.cut, self.parser, allowed, self._parses)
+        places = [self.span(sentence.start, sentence.end) for sentence in self.sentences]
+        starts = [place.start for place in places]
+        allowed: set[int] = set()
+        for span in candidates:  # sentences stand in order, so those that a span touches stand together
+            at = bisect_left(starts, span.end) - 1
+            while at >= 0 and _touch(places[at], span):
+                allowed.add(at)
+                at -= 1
+        return Reading(self.cleaned, self.sentences, self.cut, self.parser, frozenset(allowed), self._parses)
 
 
 def _sentence(index: int, piece: Piece, tokens: tuple[Token, ...]) -> Sentence:

@@ -15,7 +15,7 @@ from clinsafe.errors import ContentError
 from clinsafe.text.tokens import TOKEN, Token, lemma_of, stem_of
 
 _REMEMBERED = 100_000  # words whose lemma and key are kept
-Words = Annotated[str, Field(min_length=1, max_length=120)]
+Words = Annotated[str, Field(min_length=1, max_length=120, pattern=r"\S")]
 
 
 class Abbreviation(Record):
