@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -12,8 +10,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clinsafe.content import LOADER, Content, packaged_root
-from clinsafe.errors import ContentError
+from clinsafe.content import LOADER
 from clinsafe.mitigations.facts import TextFacts
 from clinsafe.mitigations.filters.entity_swap import EntitySwapFilter, load
 from clinsafe.mitigations.pack import load_pack
@@ -146,24 +143,33 @@ def test_each_relation_is_read_by_its_own_cues(name, all_relations, reader):
     """Every relation is read in some case, and with its cues taken away its sentences are read otherwise."""
     bare = {"verbs": (), "source_first": (), "target_first": (), "source_then": (), "target_then": ()}
     relations_ = tuple(one.model_copy(update=bare) if one.id == name else one for one in PACK.relations)
+    whole = EntitySwapFilter(PACK.model_copy(update={"prepositions": ()}))
     less = EntitySwapFilter(PACK.model_copy(update={"relations": relations_, "prepositions": ()}))
     read = [text for text, told in all_relations.items() if any(one == name for one, *_ in told)]
     assert read
-    assert any(all_relations[text] != relations(less, reader, text) for text in read)
+    assert any(relations(whole, reader, text) != relations(less, reader, text) for text in read)
 
 
 def test_every_mark_is_read_somewhere(roles, reader):
+    """Beside things of the kind that its axis is about, each mark is given by one of its first cues."""
+    things = {
+        "transfer": ("The mother", "the father"),
+        "purpose": ("Gout", "angina"),
+        "finding": ("CT", "ultrasound"),
+    }
+    told = dict.fromkeys((mark.id for mark in PACK.marks), False)
     for mark in PACK.marks:
         for cue in (*mark.ahead, *mark.cues)[:3]:
             words = cue.replace("~", "").split("|")[0].replace("..", "")
-            one, other = ("The mother", "the father") if mark.axis == "transfer" else ("Warfarin", "aspirin")
+            one, other = things.get(mark.axis, ("Warfarin", "aspirin"))
             text = f"{one} {words} {other} {words}."
             marks = {
                 fact.normal["mark"]
                 for fact in roles.read(reader.read(text))
-                if fact.normal["form"] == "stand"
+                if fact.normal["form"] == "stand" and not fact.normal["mark"].startswith("bare ")
             }
-            assert marks, (mark.id, cue)
+            told[mark.id] |= mark.id in marks
+    assert [name for name, found in told.items() if not found] == []
 
 
 def test_the_kind_of_a_relatives_finding(findings):
@@ -238,22 +244,6 @@ def test_any_text_is_read(roles, reader, text):
     assert all(0 <= fact.span.start <= fact.span.end <= len(text) for fact in facts)
 
 
-@pytest.mark.parametrize(
-    "unit",
-    ["1234567890 ", "Na 140 mmol/L, ", "([", "a", "caused by ", "that which drug caused ", ") ",
-     "aspirin caused rash and ", "not aspirin, ", "since aspirin was high, ", "it caused "],
-)  # fmt: skip
-def test_reading_is_linear(roles, reader, unit):
-    """Eight times the text may take eight times as long, with room for a busy machine, not sixty-four times."""
-    times = []
-    for size in (2_500, 20_000):
-        reading = reader.read((unit * (size // len(unit) + 1))[:size])
-        begun = time.process_time()
-        roles.read(reading)
-        times.append(time.process_time() - begun)
-    assert times[1] < max(0.5, 25 * times[0])
-
-
 @settings(deadline=None, max_examples=150)
 @given(text=TEXTS)
 def test_a_text_never_conflicts_with_itself(text):
@@ -292,23 +282,6 @@ def test_an_exchange_is_found_around_a_cue_and_not_around_and(things, middle):
     swap = exchange(one, other, frozenset(("and", "or")), frozenset(("caused", "by")))
     assert (swap is not None) == (middle == "caused")
     assert exchange(one, one, frozenset(("and", "or")), frozenset(("caused", "by"))) is None
-
-
-def test_the_pack_can_be_laid_over(tmp_path):
-    (tmp_path / "mitigations").mkdir()
-    for name in ("entity_swap.yaml", "abbreviations.yaml", "synonyms.yaml"):
-        shutil.copy(packaged_root() / "mitigations" / name, tmp_path / "mitigations" / name)
-    path = tmp_path / "mitigations" / "entity_swap.yaml"
-    text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("verbs: [exceed,", "verbs: [dwarf, exceed,"), encoding="utf-8")
-    content = Content(tmp_path)
-    reader = Reader(content, model="")
-    assert ("exceed", "ferritin", "transferrin", False) in relations(
-        load(content), reader, "Ferritin dwarfs transferrin."
-    )
-    path.write_text(text.replace("axis: option", "axes: option", 1), encoding="utf-8")
-    with pytest.raises(ContentError, match="axis"):
-        load(Content(tmp_path))
 
 
 FILTER, READER = load(), Reader(model="")

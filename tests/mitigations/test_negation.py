@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,9 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clinsafe.content import Content
-from clinsafe.errors import ContentError, UsageError
 from clinsafe.mitigations.facts import TextFacts
-from clinsafe.mitigations.filters.negation import load
 from clinsafe.mitigations.polarity.line import OPEN, PLAIN, SHADED, SIGNED
 from clinsafe.mitigations.polarity.signs import sign
-from clinsafe.mitigations.stack import Stack
-from clinsafe.text import Reader
 from tests.mitigations.negation_kit import compare, load_once, stack
 
 CASES = yaml.load((Path(__file__).parents[1] / "cases/negation.yaml").read_text("utf-8"), yaml.BaseLoader)
@@ -161,14 +156,6 @@ def test_two_things_of_one_head_are_two() -> None:
     assert compare("The recombinant vaccine was given.", passage).conflict
 
 
-def test_trust_of_a_rule_lowers_the_certainty(tmp_path: Path) -> None:
-    content = overlay(tmp_path, "trust: {", "trust: {no: 0.3, ")
-    one = Stack({"negation": load(content)}, stack().reader, seconds=0)
-    texts = "There is a fracture.", "There is no fracture."
-    assert compare(*texts).conflict
-    assert not one.compare(one.read(texts[0]), one.read(texts[1])).conflict
-
-
 def test_offsets_count_in_the_original_text() -> None:
     passage = "K⁺ 4.1 — she can’t eat… No\u00a0hæmatoma, “no” sepsis."
     found = compare("There is sepsis.", passage).conflicts
@@ -283,71 +270,15 @@ def test_facts_survive_json() -> None:
         assert again == facts
 
 
+class NoParser:
+    """A parser that must not be called."""
+
+    def sentence(self, tokens: Sequence[Any]) -> Any:
+        raise AssertionError(f"parsed {tokens!r}")
+
+
 def test_no_parse_is_asked_for() -> None:
     """Facts do not depend on a pipeline, so that narrowing never changes them."""
-    reading = stack().reader.read("No fever. Rash has not resolved.")
+    reading = replace(stack().reader.read("No fever. Rash has not resolved."), parser=NoParser())
     one = load_once()
     assert list(one.read(reading)) == list(one.read(reading.only([])))
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "no " * 6000, "no a, " * 3000, "not deny " * 2000, "rash and " * 2000, "without pain, " * 1400,
-        "resolved " * 2000, "- negative " * 1800, "1234567890 " * 1800, "a" * 20_000, "(" * 20_000,
-        "K 4.1 mmol/L, Na 140\n" * 900, "previous " * 2000, "if " * 6000, "that " * 4000, "of the " * 3000,
-    ],
-    ids=lambda text: text[:12],
-)  # fmt: skip
-def test_long_texts_take_linear_time(text: str) -> None:
-    one, reader = load_once(), stack().reader
-    short, long = reader.read(text[:5000]), reader.read(text[:20_000])
-    one.read(short)
-    began = time.process_time()
-    one.read(short)
-    first = time.process_time() - began
-    began = time.process_time()
-    facts = one.read(long)
-    second = time.process_time() - began
-    assert second < 12 * first + 0.1
-    began = time.process_time()
-    one.compare(facts, facts)
-    assert time.process_time() - began < 1
-
-
-# ── the pack ──────────────────────────────────────────────────────────────────────────────────
-
-
-def overlay(folder: Path, old: str, new: str) -> Content:
-    text = Content().path("mitigations/negation.yaml").read_text("utf-8")
-    assert old in text
-    (folder / "mitigations").mkdir()
-    (folder / "mitigations/negation.yaml").write_text(text.replace(old, new, 1), "utf-8")
-    return Content(folder)
-
-
-def test_a_clinician_can_add_a_word(tmp_path: Path) -> None:
-    content = overlay(tmp_path, '"devoid of"', '"devoid of", "innocent of"')
-    pair = "There is a bruit.", "The neck is innocent of bruit."
-    assert not compare(*pair).conflict
-    one = Stack({"negation": load(content)}, Reader(model=""), seconds=0)
-    assert one.compare(one.read(pair[0]), one.read(pair[1])).conflict
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("id: without\n", "id: no\n"),
-        ("reach: verb", "reach: verbs"),
-        ('sign: "-"\n', "sign: minus\n"),
-        ("negators:", "negator:"),
-    ],
-)
-def test_a_fault_in_the_pack_is_told_by_line(tmp_path: Path, old: str, new: str) -> None:
-    with pytest.raises(ContentError, match=r"negation\.yaml:\d+"):
-        load(overlay(tmp_path, old, new))
-
-
-def test_an_unknown_engine_is_refused() -> None:
-    with pytest.raises(UsageError, match="valid: own, negspacy"):
-        load(engine="medspacy")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 
 from clinsafe.mitigations.facts import TextFacts
 from clinsafe.mitigations.filters.numerical import load
+from clinsafe.mitigations.numbers import match as matching
 from clinsafe.mitigations.numbers.values import number_at
 from clinsafe.mitigations.stack import Stack
 from clinsafe.protocols import Fact, Filter, Finding
@@ -56,6 +59,23 @@ def hours(text: str) -> list[float]:
     ]
 
 
+def calls(work: Callable[[], object]) -> int:
+    """How many functions a piece of work calls: the same on every machine, unlike its time."""
+    count = 0
+
+    def note(_frame: object, event: str, _what: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
 def test_is_a_filter() -> None:
     assert isinstance(FILTER, Filter)
     assert FILTER.hazard == "numerical"
@@ -83,7 +103,7 @@ def _faults(case: dict[str, str]) -> list[str]:
 def test_cases_have_unique_ids_and_both_verdicts_of_each_kind_of_the_suite() -> None:
     assert len({case["id"] for case in CASES}) == len(CASES)
     for kind in ("tenfold", "hundredfold", "twofold", "unit_swap", "frequency", "threshold", "decimal_zero"):
-        assert {case["verdict"] for case in CASES if case["kind"] == kind} >= {"conflict"}, kind
+        assert {case["verdict"] for case in CASES if case["kind"] == kind} == {"conflict", "safe"}, kind
 
 
 @pytest.mark.parametrize(
@@ -282,7 +302,7 @@ def test_narrowing_by_keys_loses_no_finding() -> None:
      "5 per", "every", "half", "5'", "1/2/3/4", "5 to", "between 5 and", "x 10^", "5 x 10^99999", "1e999 mg",
      "½", "q", "q6",
      "0/0", "1:0", "0 in 0", "1 in 0", "-5-5-", "mg mg", "a", "once", "twice a", "on Mondays and", "12.5.3 mg",
-     "1,2,3 mg",
+     "1,2,3 mg", "1 ①/2 tablets", "12:፩፪", "5e፩ mg", "x1፩ 5", "5 mg/1e99 L/1e99 L/1e99 L/1e99 L to 6 g/1e99 L",
      "9" * 400],
 )  # fmt: skip
 def test_odd_texts_are_read(text: str) -> None:
@@ -296,23 +316,48 @@ def test_odd_texts_are_read(text: str) -> None:
     ["9", "5 mg ", "Na 135 mmol/L K 4.1 mmol/L ", "(", "(5 mg/", "x", "every 2 ", "1,", "1/2/", "5 x 10^", ".5", "-5-",
      "warfarin 5 mg daily ", "Mondays, ", "one hundred and ", "5 mg of a b c per ", "no more than "],
 )  # fmt: skip
-def test_time_grows_with_length_not_with_its_square(unit: str) -> None:
-    def seconds(size: int) -> float:
-        import time
-
+def test_work_grows_with_length_not_with_its_square(unit: str) -> None:
+    def work(size: int) -> int:
         reading = READER.read(unit * (size // len(unit)))
-        best = 9.0
-        for _ in range(2 if size < 3_000 else 1):
-            start = time.process_time()
-            facts = FILTER.read(reading)
-            FILTER.compare(facts, facts)
-            best = min(best, time.process_time() - start)
-        return best
+        return calls(lambda: FILTER.compare(*(FILTER.read(reading),) * 2))
 
-    seconds(300)
-    short, long = seconds(1_500), seconds(6_000)
-    assert long < 10 * short + 0.1
-    assert long < 2.0
+    work(300)  # fills the caches
+    first, second, third = work(1_200), work(2_400), work(4_800)
+    assert second < 2.5 * first + 2_000
+    assert third < 2.5 * second + 2_000
+
+
+@pytest.mark.parametrize("unit", ["warfarin {} mg daily. ", "rash for {} days; recheck after {} days. "])
+def test_comparing_long_texts_is_bounded(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "_MANY", 30)
+    monkeypatch.setattr(matching, "_MOST", 80)
+    facts = [
+        FILTER.read(READER.read("".join(unit.format(at, at) for at in range(1, many)))) for many in (100, 400)
+    ]
+    short, long = (calls(lambda own=own: FILTER.compare(own, own)) for own in facts)
+    assert long < 2.5 * short
+
+
+def test_a_row_of_many_numbers_is_read_to_its_end() -> None:
+    assert len(read("dose 5 mg " * 200)) == 200
+
+
+def test_what_is_left_out_of_a_long_text_is_said() -> None:
+    chart = "".join(f"Warfarin {number} mg daily. " for number in range(1, 700))
+    for pair in (("Warfarin 5 mg daily.", chart), (chart, "Warfarin 5 mg daily.")):
+        notes = [one for one in compare(*pair) if one.rule == "numerical.left_out"]
+        assert [(one.verdict, one.severity) for one in notes] == [("not_comparable", "note")]
+        side = "passage" if pair[1] is chart else "query"
+        assert notes[0].sentence.startswith(f"The {side} states too many different numbers: ")
+    assert not [one for one in compare(chart[:5_000], chart[:5_000]) if one.rule == "numerical.left_out"]
+
+
+def test_a_value_said_over_and_over_is_compared_once() -> None:
+    assert len(compare("Warfarin 5 mg. " * 20, "Warfarin 50 mg. " * 20)) == 1
+
+
+def test_equal_parts_still_add_up() -> None:
+    assert not conflicts("He bled 500 mL, then another 500 mL.", "Total blood loss was 1000 mL.")
 
 
 _DRUGS = st.sampled_from(["warfarin", "metformin", "morphine", "amoxicillin"])
@@ -326,10 +371,8 @@ def test_doses_conflict_exactly_when_they_differ(
     drug: str, one: int, other: int, unit: tuple[str, float], second: tuple[str, float]
 ) -> None:
     mine, theirs = one * unit[1], other * second[1]
-    if 0 < abs(mine - theirs) <= 0.02 * max(mine, theirs):
-        return  # at the edge of the tolerance
     found = conflicts(f"Give {drug} {one} {unit[0]}.", f"{other} {second[0]} of {drug} is given.")
-    assert bool(found) == (mine != theirs)
+    assert bool(found) == (mine != pytest.approx(theirs, rel=1e-9))
 
 
 @settings(max_examples=40, deadline=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from collections.abc import Sequence
@@ -51,6 +52,64 @@ def test_a_faulty_pack_names_file_line_and_field(tmp_path: Path) -> None:
 def test_a_rule_id_is_given_once(tmp_path: Path) -> None:
     with pytest.raises(ContentError, match="given twice"):
         _overlay(tmp_path, "{id: schedule.q2h,", "{id: schedule.hourly,")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("release: 6, side", "side", "qualifier_reach lacks: release"),
+        ("bare_degrees: {C: [25, 45],", "bare_degrees: {K: [298, 318],", "bare_degrees needs the units: °K"),
+        ("qualifier_reach: {route: 12,", "qualifier_reach: {route: 0,", "qualifier_reach"),
+        ("labels: [stage,", 'labels: [" ", stage,', "a blank"),
+        ("labels: [stage,", "labels: [cranial nerve, stage,", "one word is looked up"),
+        ("cues: [qid, qds,", "cues: [4x daily, qid, qds,", "write them apart, as in '4 x'"),
+        ("intravenously, i . v,", "intravenously, i.v,", "write them apart, as in 'i . v'"),
+        ("same_as: systolic,", "same_as: sistolic,", "same_as names no analyte or drug: sistolic"),
+        (
+            "includes: [insulin glargine,",
+            "includes: [insulin glargin,",
+            "includes names no drug: insulin glargin",
+        ),
+        ("times: {once: 1,", "times: {once: 0,", "greater than 0"),
+        ("dozen: 12", "dozen: 0", "greater than 0"),
+        ("other: 2, alternate", "other: inf, alternate", "finite"),
+        ("adverbs: {hourly: 1,", "adverbs: {Hourly: 1,", "lower case"),
+        ("unit: °C, cuts", "unit: °C, scale: 0, cuts", "greater than 0"),
+    ],
+)
+def test_a_pack_that_could_not_be_read_later_is_refused(
+    tmp_path: Path, old: str, new: str, says: str
+) -> None:
+    with pytest.raises(ContentError, match=re.escape(says)):
+        _overlay(tmp_path, old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "text"),
+    [
+        ("twice: 2, thrice: 3}", "twice: 2}", "Ramipril 5 mg thrice a day."),
+        (", tenth: 0.1, tenths: 0.1}", "}", "Three tenths of the dose, two-tenths of it."),
+        ("hundred: 100, ", "", "a hundred tablets, hundred mg, two hundred mg"),
+    ],
+)
+def test_a_pack_may_lack_a_word(tmp_path: Path, old: str, new: str, text: str) -> None:
+    changed = _overlay(tmp_path, old, new)
+    assert changed.read(READER.read(text)) is not None
+
+
+def test_a_word_for_so_many_times_may_be_added(tmp_path: Path) -> None:
+    changed = _overlay(tmp_path, "thrice: 3}", "thrice: 3, fourfold: 4}")
+    (every,) = [
+        fact
+        for fact in changed.read(READER.read("Ramipril 5 mg fourfold a day."))
+        if fact.normal["role"] == "interval"
+    ]
+    assert every.normal["hours"] == (6.0, 6.0)
+
+
+def test_what_a_pack_leaves_out_is_empty(tmp_path: Path) -> None:
+    changed = _overlay(tmp_path, "bare_degrees: {C: [25, 45], F: [86, 113]}", "")
+    assert changed.pack.bare_degrees == {}
 
 
 def test_pint_converts_what_the_table_does_not_link() -> None:

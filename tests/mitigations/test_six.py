@@ -24,7 +24,9 @@ TEXT = st.sampled_from(TEXTS)
 
 @pytest.fixture(scope="session")
 def stack():
-    return build_stack(seconds=0)  # with the installed pipeline: a filter that asks for a parse is narrowed for real
+    return build_stack(
+        seconds=0
+    )  # with the installed pipeline: a filter that asks for a parse is narrowed for real
 
 
 def dev_figures(stack, cases=CASES):

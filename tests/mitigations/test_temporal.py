@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -12,15 +11,17 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from clinsafe.content import LOADER, Content, packaged_root
-from clinsafe.errors import ContentError
+from clinsafe.content import LOADER
 from clinsafe.mitigations.facts import TextFacts
 from clinsafe.mitigations.filters.temporal import load
+from clinsafe.mitigations.order import compare
 from clinsafe.mitigations.order.finder import Finder
 from clinsafe.mitigations.order.pack import TemporalPack
+from clinsafe.mitigations.order.scan import Scan
 from clinsafe.mitigations.pack import load_pack
 from clinsafe.mitigations.stack import Stack
 from clinsafe.text import Reader
+from tests.mitigations.packs import Counting
 
 CASES = yaml.load(
     (Path(__file__).parents[1] / "cases" / "temporal.yaml").read_text(encoding="utf-8"), Loader=LOADER
@@ -28,25 +29,6 @@ CASES = yaml.load(
 PIECES = (
     "surgery heparin before after until stopped continue not no then first warfarin fever rash , . ; and pre - op 3 "
     "days ago since history of resolved still when had already is was with on metformin ? CT"
-)
-LATER = (  # fields of the pack that its first schema lacked
-    "forms",
-    "needless",
-    "headings",
-    "not_adverbs",
-    "event_kinds",
-    "prefixes.days",
-    "prefixes.phases",
-    "timeline.days",
-    "grammar.past",
-    "grammar.reports",
-    "status.onset",
-    "status.now",
-    "status.going",
-    "status.first",
-    "status.timed",
-    "status.past",
-    "status.opens",
 )
 WORDS = st.sampled_from(PIECES.split())
 TEXTS = st.lists(WORDS, max_size=30).map(" ".join)
@@ -132,6 +114,76 @@ def test_a_relatives_state_is_not_the_patients(findings):
     assert not conflicts(findings("She is a current smoker.", "Family history:\nfather: former smoker."))
 
 
+@pytest.mark.parametrize(
+    ("query", "passage"),
+    [
+        ("She has stopped smoking.", "She has stopped smoking and her husband still smokes."),
+        ("She has stopped smoking.", "The patient's father still smokes."),
+        ("Chemotherapy was given before surgery.", "Her mother had surgery before chemotherapy."),
+        ("Her aunt had chemotherapy before surgery.", "Her mother had surgery before chemotherapy."),
+    ],
+)
+def test_a_relative_named_in_the_sentence_is_not_the_patient(query, passage, findings):
+    assert not conflicts(findings(query, passage))
+
+
+@pytest.mark.parametrize(
+    ("query", "passage"),
+    [
+        ("She has stopped smoking.", "Her husband says she still smokes."),
+        ("She has stopped smoking.", "Her husband works and she still smokes."),
+        ("The ambulance came before the collapse.", "His wife called the ambulance after the collapse."),
+        ("Her mother had chemotherapy before surgery.", "Her mum had surgery before chemotherapy."),
+        ("His wife has stopped smoking.", "His wife still smokes."),
+    ],
+)
+def test_what_a_relative_tells_or_does_and_the_same_relative_are_compared(query, passage, findings):
+    assert conflicts(findings(query, passage))
+
+
+BEYOND = {  # text -> what contradicts a part of it that is beyond what is read
+    "states": (", ".join(f"x{i}x stopped" for i in range(80)), "x79x was continued."),
+    "orders": (
+        ", ".join(f"x{i}x before y{i}y" for i in range(75)),
+        "y74y before x74x.",
+    ),
+    "points": (
+        ", ".join(f"week {i} x{i}x" for i in range(1, 16)),
+        "Week 2 x15x, week 3 x14x.",
+    ),
+    "prefixes": (", ".join(f"pre-dialysis x{i}x" for i in range(25)), "Post-dialysis x24x."),
+    "steps": (
+        " ".join(f"x{i}x," for i in range(20)) + " in that order.",
+        "x19x, x18x, in that order.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_is_beyond_what_is_read_is_unchecked_and_never_compatible(name, temporal, reader):
+    stack = Stack({"temporal": temporal}, reader, seconds=0)
+    text, against = BEYOND[name]
+    for one, other in ((text, against), (against, text)):
+        found = stack.compare(stack.read(one), stack.read(other))
+        assert found.unchecked == {"temporal": "compare: failed with TooMuchToCompare"}
+    assert stack.compare(
+        stack.read(text), stack.read("Metformin was stopped.")
+    ).safe  # not about what is unread
+
+
+def test_a_conflict_in_what_is_read_is_told_even_so(temporal, reader):
+    stack = Stack({"temporal": temporal}, reader, seconds=0)
+    text, _ = BEYOND["states"]
+    found = stack.compare(stack.read(text), stack.read("x3x was continued."))
+    assert found.conflict
+    assert not found.unchecked
+
+
+def test_a_step_does_not_follow_on_a_relatives(findings):
+    query = "Family history:\nMother: chemotherapy.\nPlan:\nThen surgery."
+    assert not conflicts(findings(query, "Surgery, then chemotherapy."))
+
+
 def test_facts_survive_json(temporal, reader):
     text = (
         "Pre-op: metformin stopped 2 days before surgery; history of pneumonia. CT first, then LP on day 3."
@@ -177,22 +229,50 @@ def test_odd_texts_do_no_harm(text, temporal, reader):
         "then a ",
     ],
 )
-def test_reading_is_linear(piece, temporal, reader):
-    def seconds(size):
+def test_reading_is_linear(piece, temporal, reader, monkeypatch):
+    calls = []
+    for name in ("bare", "keyset", "soft", "segment", "marks", "negated"):
+        count_calls(monkeypatch, Scan, name, calls)
+    count_calls(monkeypatch, Finder, "_step", calls)
+
+    def work(size):
         reading = reader.read((piece * size)[: size * 4])
-        start = time.process_time()
+        calls.clear()
         temporal.read(reading)
-        return time.process_time() - start
+        return len(calls)
 
-    seconds(500)
-    small, large = min(seconds(1250) for _ in range(2)), min(seconds(5000) for _ in range(2))
-    assert large < max(0.1, 12 * small)
+    small, large = work(1250), work(5000)
+    assert large <= 6 * small + 500
 
 
-def test_without_a_parse_nothing_changes(temporal):
-    reader = Reader(model="")
-    reading = reader.read("Cultures were drawn before vancomycin. Ramipril was stopped.")
-    assert list(temporal.read(reading)) == list(temporal.read(reading.only([])))
+def count_calls(monkeypatch, owner, name, calls):
+    inner = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *args, **named: calls.append(name) or inner(*args, **named))
+
+
+def test_facts_need_no_parse(temporal, reader):
+    parser = Counting()
+    text = "Cultures were drawn before vancomycin. Ramipril was stopped."
+    reading = dataclasses.replace(reader.read(text), parser=parser)
+    read = temporal.read(reading)
+    assert len(read) > 1
+    assert parser.asked == []
+    assert list(read) == list(temporal.read(reading.only([])))
+
+
+def test_repeated_facts_are_compared_once(temporal, reader, monkeypatch):
+    calls = []
+    count_calls(monkeypatch, compare, "_pair", calls)
+    one = temporal.read(reader.read("Metformin was stopped. " * 40))
+    other = temporal.read(reader.read("Metformin was continued. " * 40))
+    assert len(one) == len(other) == 40
+    assert conflicts(temporal.compare(one, other))
+    assert len(calls) <= 4  # each side has the last state and those before it
+
+
+def test_a_number_beyond_all_measure_is_no_span(temporal, reader):
+    facts = temporal.read(reader.read(f"Cultures were drawn {'9' * 400} days before vancomycin."))
+    assert [fact.normal["hours"] for fact in facts if fact.normal["type"] == "order"] == [0.0]
 
 
 @settings(max_examples=80, deadline=None)
@@ -239,85 +319,3 @@ def test_new_and_long_standing_are_told_in_words(findings):
         "atrial fibrillation: new",
         "atrial fibrillation: long-standing",
     )
-
-
-class TestPack:
-    @pytest.fixture
-    def overlay(self, tmp_path):
-        (tmp_path / "mitigations").mkdir()
-        path = tmp_path / "mitigations" / "temporal.yaml"
-        shutil.copy(packaged_root() / "mitigations" / "temporal.yaml", path)
-        return path
-
-    def test_a_cue_of_ones_own_is_read(self, overlay, reader):
-        query, passage = "Cultures were drawn antecedently unto vancomycin.", "Cultures followed vancomycin."
-        overlay.write_text(
-            overlay.read_text(encoding="utf-8").replace(
-                "      - prior to\n", "      - antecedently unto\n", 1
-            ),
-            encoding="utf-8",
-        )
-        own = load(Content(overlay.parents[1]))
-        assert conflicts(own.compare(own.read(reader.read(query)), own.read(reader.read(passage))))
-
-    def test_a_pack_of_an_older_schema_is_still_read(self, overlay, reader):
-        pack = yaml.load(overlay.read_text(encoding="utf-8"), Loader=LOADER)
-        for path in LATER:
-            *groups, field = path.split(".")
-            for rows in [pack] if not groups else [pack[groups[0]]]:
-                for row in rows if isinstance(rows, list) else [rows]:
-                    row.pop(field, None)
-        overlay.write_text(yaml.safe_dump(pack), encoding="utf-8")
-        own = load(Content(overlay.parents[1]))
-        query, passage = "Cultures were drawn before vancomycin.", "Cultures were drawn after vancomycin."
-        assert conflicts(own.compare(own.read(reader.read(query)), own.read(reader.read(passage))))
-
-    def test_without_a_list_of_exceptions_no_word_is_an_adverb(self, overlay, reader):
-        pack = yaml.load(overlay.read_text(encoding="utf-8"), Loader=LOADER)
-        del pack["not_adverbs"]
-        overlay.write_text(yaml.safe_dump(pack), encoding="utf-8")
-        own = load(Content(overlay.parents[1]))
-        (fact, *_) = own.read(reader.read("Anomaly scan before amniocentesis."))
-        assert any(key.startswith("anomal") for key in fact.normal["early_keys"])
-
-    @pytest.mark.parametrize(
-        ("old", "new", "fault"),
-        [
-            ("      - prior to\n", "      - pre-op\n", "write them apart"),
-            ("      - prior to\n", "      - .. to\n", "begin with a word"),
-            ("kind: until", "kind: sometimes", "kind"),
-            ("id: order.until", "id: order.before", "given twice"),
-        ],
-    )
-    def test_faults_are_told_with_file_and_line(self, overlay, old, new, fault):
-        overlay.write_text(overlay.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
-        with pytest.raises(ContentError, match=fault) as error:
-            load(Content(overlay.parents[1]))
-        assert f"{overlay}:" in str(error.value)
-        assert "\n" not in str(error.value)
-
-
-class TestFinder:
-    @pytest.fixture
-    def find(self, reader):
-        def found(tables, text):
-            matches = Finder(tables).find(reader.read(text).sentences[0].tokens)
-            return {name: [(m.start, m.end, m.value) for m in rows] for name, rows in matches.items()}
-
-        return found
-
-    def test_the_longest_wins_and_tables_do_not_disturb_each_other(self, find):
-        tables = {"one": [("before", 1), ("before the scan", 2)], "two": [("the", 3)]}
-        assert find(tables, "before the scan, before lunch") == {
-            "one": [(0, 3, 2), (4, 5, 1)],
-            "two": [(1, 2, 3)],
-        }
-
-    def test_lemmas_alternatives_and_gaps(self, find):
-        tables = {"one": [("~stop .. drug|medicine", 1)]}
-        assert find(tables, "stopping his old medicine")["one"] == [(0, 4, 1)]
-        assert find(tables, "stopped; the drug")["one"] == []
-        assert find(tables, "stopped one two three four drug")["one"] == []
-
-    def test_of_two_alike_the_first_wins(self, find):
-        assert find({"one": [("then", 1), ("then", 2)]}, "then")["one"] == [(0, 1, 1)]

@@ -21,6 +21,7 @@ class Side(NamedTuple):
         core, wide, faint, context: keys of its name, of its clause, of words that say little, of its sentence.
         plain: stated without a cue.
         presupposed: keys of verbs such as "worsens", which take the thing for granted.
+        whose: the patient or a relative.
     """
 
     fact: Fact
@@ -31,6 +32,7 @@ class Side(NamedTuple):
     context: frozenset[str]
     plain: bool
     presupposed: frozenset[str]
+    whose: str
 
 
 def side(fact: Fact) -> Side:
@@ -45,12 +47,13 @@ def side(fact: Fact) -> Side:
         normal["context_keys"],
         normal["plain"],
         normal["presupposed_keys"],
+        normal["whose"],
     )
 
 
 def alignment(one: Side, other: Side) -> float:
     """How surely two facts speak of the same thing, in [0, 1]; symmetric."""
-    if one.level == other.level == Level.HYPOTHETICAL:
+    if one.whose != other.whose or one.level == other.level == Level.HYPOTHETICAL:
         return 0.0
     if not _granted(one, other) or not _granted(other, one):
         return 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from clinsafe.mitigations.bounds import within_bounds
 from clinsafe.mitigations.certainty import wording
 from clinsafe.mitigations.certainty.align import NONE, Side, alignment, share, side
 from clinsafe.mitigations.certainty.levels import Level, contradict, severity
@@ -29,9 +30,16 @@ def compare(query: Sequence[Fact], passage: Sequence[Fact], hazard: str) -> list
 
     A pair conflicts if each is the other's best match, the levels contradict each other, and neither has a match
     that is as good and agrees. What a question asks is never compared.
+
+    Raises:
+        TooMuchToCompare: see `clinsafe.mitigations.bounds.within_bounds`.
     """
-    ours = [side(fact) for fact in query if not fact.normal["asked"]]
-    theirs = [side(fact) for fact in passage if not fact.normal["asked"]]
+    first, second = ([fact for fact in facts if not fact.normal.get("asked")] for facts in (query, passage))
+    return within_bounds(first, second, lambda one, other: _findings(one, other, hazard))
+
+
+def _findings(query: Sequence[Fact], passage: Sequence[Fact], hazard: str) -> list[Finding]:
+    ours, theirs = [side(fact) for fact in query], [side(fact) for fact in passage]
     pairs = _pairs(ours, theirs)
     if all(ours[p.query].plain or theirs[p.passage].plain for p in pairs):
         found = _by_context(ours, theirs, hazard)
@@ -92,7 +100,7 @@ def _by_context(ours: Sequence[Side], theirs: Sequence[Side], hazard: str) -> li
     for one in ours:
         for other in theirs:
             score = min(share(one.context, other.context, NONE), share(other.context, one.context, NONE))
-            if score >= _SAME_SENTENCE:
+            if score >= _SAME_SENTENCE and one.whose == other.whose:
                 return [_finding(one, other, score / 2, hazard, True)]
     return []
 
@@ -111,6 +119,12 @@ def _disagree(one: Side, other: Side) -> bool:
     return contradict(one.level, other.level)
 
 
+def _sentence(one: Side, other: Side, conflict: bool) -> str:
+    if conflict:
+        return wording.sentence(one.fact, other.fact)
+    return wording.SUPPOSED if Level.HYPOTHETICAL in (one.level, other.level) else wording.AGREE
+
+
 def _finding(one: Side, other: Side, score: float, hazard: str, conflict: bool) -> Finding:
     a, b = one.level, other.level
     supposed = Level.HYPOTHETICAL in (a, b)
@@ -126,5 +140,5 @@ def _finding(one: Side, other: Side, score: float, hazard: str, conflict: bool) 
         wording.normal(other.fact),
         f"{one.fact.cue} / {other.fact.cue}",
         one.fact.rule if a < b else other.fact.rule,
-        wording.sentence(one.fact, other.fact) if conflict else wording.AGREE,
+        _sentence(one, other, conflict),
     )

@@ -37,9 +37,8 @@ SAYS = {
 
 
 def contradict(one: int, other: int) -> bool:
-    """Two or more steps apart, or *confirmed* against *probable* and less. Both must be on the scale."""
-    low, high = min(one, other), max(one, other)
-    return high - low >= 2 or (high == Level.CONFIRMED and low <= Level.PROBABLE)
+    """Two or more steps apart; *confirmed* against *probable* is two. Both must be on the scale."""
+    return abs(one - other) >= 2
 
 
 def severity(one: int, other: int) -> Severity:

@@ -27,6 +27,17 @@ class PlainWords(NamedTuple):
     bars: frozenset[str]
 
 
+class WhoseWords(NamedTuple):
+    """Word sets that tell a relative's disease from the patient's: see block 7 of the pack."""
+
+    possessives: frozenset[str]
+    openers: frozenset[str]
+    who: frozenset[str]
+    within: frozenset[str]
+    persons: frozenset[str]
+    reports: frozenset[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Lexicon:
     """Tables and word sets of the pack.
@@ -36,6 +47,7 @@ class Lexicon:
         special: the same with the rules that need a word such as "evidence" in the sentence.
         wanted: those words.
         after: operators that stand after a cue.
+        kin: word for a relative -> the relative.
     """
 
     before: CueTable[Rule | Operator]
@@ -54,6 +66,8 @@ class Lexicon:
     permits: frozenset[str]
     sections: dict[str, SectionRule]
     plain: PlainWords
+    kin: dict[str, str]
+    whose: WhoseWords
     _kinds: dict[str, int] = field(default_factory=dict, repr=False)
 
     def heavy(self, token: Token) -> bool:
@@ -110,4 +124,6 @@ def load_lexicon(content: Content | None = None) -> Lexicon:
         frozenset(pack.modals.permits),
         {title: rule for rule in pack.sections for title in rule.titles},
         PlainWords(*(frozenset(getattr(pack.plain, name)) for name in PlainWords._fields)),
+        {word: name for name, words in pack.whose.kin.items() for word in words},
+        WhoseWords(*(frozenset(getattr(pack.whose, name)) for name in WhoseWords._fields)),
     )

@@ -13,7 +13,7 @@ from clinsafe.mitigations.certainty.pack import Operator, Rule
 from clinsafe.text.tokens import Token
 
 _OF_ABSENCE = {"confirmed": "excluded", "asserted": "drop", "probable": "unlikely"}
-_MOST = 80  # cues read of one sentence; what holds more is no prose
+_MOST = 80  # cues read of one sentence; what holds more is no prose, and is told as unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +34,36 @@ class Marked:
     Attributes:
         taken: places of the words of marks and operators.
         negations: where negations begin.
+        rest: keys of what it names, where it holds more cues than are read; else none.
     """
 
     tokens: Sequence[Token]
     marks: tuple[Mark, ...]
     taken: frozenset[int] = frozenset()
     negations: frozenset[int] = frozenset()
+    rest: frozenset[str] = frozenset()
 
 
 def mark(tokens: Sequence[Token], lexicon: Lexicon) -> Marked:
     """Find the cues of a sentence and settle what each says."""
     words = {token.lower for token in tokens}
-    found = _find(tokens, lexicon, words)[:_MOST]
+    found = _find(tokens, lexicon, words)
+    taken = [i for match in found if _takes(match) for i in range(match.start, match.end)]
+    rest = _names(tokens, lexicon, taken) if len(found) > _MOST else frozenset()
+    found = found[:_MOST]
     around = Surroundings(tokens, found, lexicon)
     settled = [_settle(match, match.value, around) for match in found if isinstance(match.value, Rule)]
     marks = tuple(one for one in settled if one is not None)
     if not marks:
-        return Marked(tokens, ())
-    taken = (i for match in found if _takes(match) for i in range(match.start, match.end))
+        return Marked(tokens, (), rest=rest)
     negations = (m.start for m in found if isinstance(m.value, Operator) and m.value.kind == "negate")
-    return Marked(tokens, marks, frozenset(taken), frozenset(negations))
+    return Marked(tokens, marks, frozenset(taken), frozenset(negations), rest)
+
+
+def _names(tokens: Sequence[Token], lexicon: Lexicon, taken: Sequence[int]) -> frozenset[str]:
+    """Keys of the words that name something."""
+    cues = frozenset(taken)
+    return frozenset(t.key for i, t in enumerate(tokens) if i not in cues and lexicon.heavy(t))
 
 
 def _find(tokens: Sequence[Token], lexicon: Lexicon, words: set[str]) -> list[Found]:

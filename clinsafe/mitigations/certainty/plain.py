@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from clinsafe.mitigations.certainty.kin import whose
 from clinsafe.mitigations.certainty.levels import Level
 from clinsafe.mitigations.certainty.lexicon import Lexicon
 from clinsafe.mitigations.certainty.propositions import Proposition
@@ -41,7 +42,7 @@ def conditions(
             end += 1
         named = {i for i in range(at + 1, end) if _names(tokens[i], lexicon)}
         if named and len(named) <= _MOST and marked.isdisjoint(range(at, end)):
-            yield _proposition(tokens, named, Level.HYPOTHETICAL, _CONDITION, tokens[at].lower)
+            yield _proposition(tokens, named, Level.HYPOTHETICAL, _CONDITION, tokens[at].lower, lexicon)
         at = end
 
 
@@ -62,7 +63,8 @@ def plain(tokens: Sequence[Token], groups: Sequence[Proposition], lexicon: Lexic
             alone = (not start or tokens[start - 1].text in _FIRM) and (
                 end == len(tokens) or tokens[end].text in _FIRM
             )
-            yield _proposition(tokens, named, Level.ASSERTED, PLAIN if alone else _AGREES, "stated plainly")
+            rule = PLAIN if alone else _AGREES
+            yield _proposition(tokens, named, Level.ASSERTED, rule, "stated plainly", lexicon)
 
 
 def is_plain(rule: str) -> bool:
@@ -120,6 +122,9 @@ def _clauses(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
         yield start, len(tokens)
 
 
-def _proposition(tokens: Sequence[Token], named: set[int], level: Level, rule: str, cue: str) -> Proposition:
+def _proposition(
+    tokens: Sequence[Token], named: set[int], level: Level, rule: str, cue: str, lexicon: Lexicon
+) -> Proposition:
     keys = frozenset(tokens[i].key for i in named)
-    return Proposition(tokens, [], named, set(named), level, rule, cue, keys)
+    person = whose(tokens, max(named), max(named) + 1, lexicon)
+    return Proposition(tokens, [], named, set(named), level, rule, cue, keys, person)

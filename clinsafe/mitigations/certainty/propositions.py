@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from clinsafe.mitigations.certainty.kin import PATIENT, whose
 from clinsafe.mitigations.certainty.levels import HEDGED, Level
 from clinsafe.mitigations.certainty.lexicon import Lexicon
 from clinsafe.mitigations.certainty.marks import Mark, Marked, mark
@@ -25,6 +26,7 @@ class Proposition:
         level: the joint level.
         rule, cue: what gave it.
         core_keys: keys of the first core; a cue that shares half of them is about the same thing.
+        whose: the patient or a relative.
     """
 
     tokens: Sequence[Token]
@@ -35,6 +37,7 @@ class Proposition:
     rule: str
     cue: str
     core_keys: frozenset[str]
+    whose: str = PATIENT
 
     @property
     def patient(self) -> bool:
@@ -42,24 +45,33 @@ class Proposition:
         return any(mark.rule.patient for mark in self.marks)
 
 
-def propositions(tokens: Sequence[Token], lexicon: Lexicon) -> list[Proposition]:
-    """The propositions of one sentence, in order of their first cue."""
+def propositions(tokens: Sequence[Token], lexicon: Lexicon) -> tuple[list[Proposition], frozenset[str]]:
+    """The propositions of one sentence, in order of their first cue, and keys of what was left unread in it."""
     marked = mark(tokens, lexicon)
     if not marked.marks:
-        return []
+        return [], marked.rest
     groups: list[Proposition] = []
     for one, target in _targets(marked, lexicon):
         keys = frozenset(tokens[i].key for i in target.core)
-        home = _home(groups, target, keys)
+        person = _shared(groups, target) or whose(tokens, one.start, one.end, lexicon, one.rule.patient)
+        home = _home([group for group in groups if group.whose == person], target, keys)
         if home is not None:
             _join(home, one, target)
         else:
             groups.append(
                 Proposition(
-                    tokens, [one], set(target.core), set(target.wide), one.level, one.rule.id, one.cue, keys
+                    tokens,
+                    [one],
+                    set(target.core),
+                    set(target.wide),
+                    one.level,
+                    one.rule.id,
+                    one.cue,
+                    keys,
+                    person,
                 )
             )
-    return groups
+    return groups, marked.rest
 
 
 def _targets(marked: Marked, lexicon: Lexicon) -> Iterator[tuple[Mark, Target]]:
@@ -84,6 +96,13 @@ def _denied(one: Mark, target: Target, marked: Marked) -> Mark | None:
     if not any(one.end <= at < last for at in marked.negations):
         return one
     return replace(one, level=Level.EXCLUDED) if one.level == Level.CONFIRMED else None
+
+
+def _shared(groups: Sequence[Proposition], target: Target) -> str:
+    """Whose the very words are that an earlier cue named ("her son has suspected X, unproven"); "" for other words."""
+    if groups and not target.core:
+        return groups[-1].whose
+    return next((group.whose for group in reversed(groups) if not group.core.isdisjoint(target.core)), "")
 
 
 def _home(groups: list[Proposition], target: Target, keys: frozenset[str]) -> Proposition | None:

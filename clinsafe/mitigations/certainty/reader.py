@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from clinsafe.mitigations.bounds import unread
 from clinsafe.mitigations.certainty.levels import Level
 from clinsafe.mitigations.certainty.lexicon import Lexicon
 from clinsafe.mitigations.certainty.plain import PLAIN, conditions, is_plain, plain
 from clinsafe.mitigations.certainty.propositions import Proposition, propositions
-from clinsafe.protocols import Fact
+from clinsafe.protocols import Fact, Span
 from clinsafe.text import Reading, Sentence, Token
 
 _SHORT = 25  # tokens before a stray query mark
 _MODALS = frozenset(["may", "might", "could"])
 _PRONOUNS = frozenset(["it", "they"])
-_STATED = 200  # statements and conditions without a cue that are kept of one text
+_STATED = (
+    1000  # statements and conditions without a cue that are kept of one text; the rest is told as unread
+)
 _ITEM = 10  # tokens of an item without a verb
 _ASKING = frozenset(
     [
@@ -35,39 +38,78 @@ _ASKING = frozenset(
         "why",
         "when",
         "where",
+        "any",
     ]
 )
 _QUERIED = "hdg.possible.request"
 _NAMED = 6  # words of a target that are shown
 
 
+class _Stated:
+    """The statements and conditions without a cue of one text: each is kept once, and no more than `_STATED`."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.seen: set[tuple[frozenset[str], str, str]] = set()
+        self.rest: set[str] = set()  # keys of those beyond
+        self.where: Span | None = None  # the first of those
+
+    def keeps(self, group: Proposition) -> bool:
+        """Whether it is to become a fact; what has a cue always is."""
+        if group.marks or not group.core_keys:
+            return True
+        known = group.core_keys, group.rule, group.whose
+        if known in self.seen:
+            return False
+        if len(self.seen) < _STATED:
+            self.seen.add(known)
+            return True
+        self.rest |= group.core_keys
+        self.where = self.where or self.reading.token_span(group.tokens)
+        return False
+
+
 def read(reading: Reading, lexicon: Lexicon, hazard: str) -> list[Fact]:
-    """The facts of a text, in order."""
+    """The facts of a text, in order; what was too much to read comes as a fact that says so."""
     facts: list[Fact] = []
     last: Fact | None = None
-    stated: set[tuple[frozenset[str], str]] = set()
+    stated = _Stated(reading)
     for sentence, tokens, asked in _statements(reading, lexicon):
-        groups = propositions(tokens, lexicon) or _whole(sentence, tokens, lexicon)
-        groups += conditions(tokens, groups, lexicon)
-        if sentence.subject == "patient" and sentence.mood == "claim":
-            groups += plain(tokens, groups, lexicon)
+        if sentence.subject != "patient":
+            continue  # what a family history calls certain is a relative's
+        groups, rest = _groups(sentence, tokens, lexicon)
+        if rest and not asked:
+            facts.append(unread(hazard, reading.token_span(tokens), rest))
         if not groups:
             continue
         context = frozenset([token.key for token in tokens if lexicon.heavy(token)])
-        for group in groups:
-            if not group.marks and group.core_keys:
-                if len(stated) >= _STATED or (group.core_keys, group.rule) in stated:
-                    continue
-                stated.add((group.core_keys, group.rule))
+        for group in filter(stated.keeps, groups):
             fact = _fact(reading, group, asked, context, lexicon, hazard, last)
             if fact is not None:
                 facts.append(fact)
                 last = fact if not is_plain(group.rule) else last
+    if stated.where is not None:
+        facts.append(unread(hazard, stated.where, frozenset(stated.rest)))
     return facts
 
 
+def _groups(
+    sentence: Sentence, tokens: tuple[Token, ...], lexicon: Lexicon
+) -> tuple[list[Proposition], frozenset[str]]:
+    """All propositions of a sentence, and keys of what was left unread in it."""
+    groups, rest = propositions(tokens, lexicon)
+    groups = groups or _whole(sentence, tokens, lexicon)
+    groups += conditions(tokens, groups, lexicon)
+    if sentence.mood == "claim":
+        groups += plain(tokens, groups, lexicon)
+    return groups, rest
+
+
 def _statements(reading: Reading, lexicon: Lexicon) -> Iterator[tuple[Sentence, tuple[Token, ...], bool]]:
-    """The tokens of each sentence, and whether it asks. "CT ? PE" is one statement although a "?" splits it."""
+    """The tokens of each sentence, and whether it asks. "CT ? PE" is one statement although a "?" splits it.
+
+    Words without a verb before a "?" are queried in a note that goes on; at the end of a text they ask (decision D2).
+    """
     query: tuple[Token, ...] = ()
     for sentence in reading.sentences:
         tokens = query + sentence.tokens
@@ -75,7 +117,8 @@ def _statements(reading: Reading, lexicon: Lexicon) -> Iterator[tuple[Sentence, 
         if sentence.index + 1 < len(reading.sentences) and len(tokens) < _SHORT and _stray(tokens):
             query = tokens
             continue
-        statement = _elliptic(tokens, lexicon) or (len(reading.sentences) > 1 and _fragment(tokens, lexicon))
+        goes_on = sentence.index + 1 < len(reading.sentences)
+        statement = _elliptic(tokens, lexicon) or (goes_on and _fragment(tokens, lexicon))
         yield sentence, tokens, sentence.mood == "question" and not statement
 
 
@@ -153,6 +196,7 @@ def _fact(
         "target": target,
         "asked": asked,
         "patient": group.patient,
+        "whose": group.whose,
         "plain": is_plain(group.rule),
         "alone": group.rule == PLAIN,
         "presupposed_keys": _presupposed(group, lexicon),

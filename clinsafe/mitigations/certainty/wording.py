@@ -6,6 +6,7 @@ from clinsafe.mitigations.certainty.levels import SAYS, Level
 from clinsafe.protocols import Fact
 
 AGREE = "Both texts are about equally certain of this."
+SUPPOSED = "One text speaks of this only as something that might happen; the other does not contradict it."
 
 
 def normal(fact: Fact) -> str:

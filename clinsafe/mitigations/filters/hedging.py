@@ -21,11 +21,14 @@ class HedgingFilter:
         self.lexicon = lexicon
 
     def read(self, reading: Reading, /) -> Sequence[Fact]:
-        """One fact for each thing whose certainty is marked. Pure; needs no parse."""
+        """Facts of each thing whose certainty is marked or that is stated plainly. Pure; needs no parse."""
         return read(reading, self.lexicon, self.hazard)
 
     def compare(self, query: Sequence[Fact], passage: Sequence[Fact], /) -> Sequence[Finding]:
-        """Conflicts and compatible pairs, by decision D4."""
+        """Conflicts and compatible pairs, by decision D4; raises where too much was left unread.
+
+        See `clinsafe.mitigations.bounds`.
+        """
         return compare(query, passage, self.hazard)
 
 

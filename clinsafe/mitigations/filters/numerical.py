@@ -60,7 +60,7 @@ class NumericalFilter:
         """Conflicts, agreements, and notations that forbid a comparison."""
         if not query or not passage:
             return []
-        matched = match(query, passage, self.lexicon.sets["schedule_critical"])
+        matched = match(query, passage, self.lexicon.schedule_critical)
         return self._reporter.findings(matched, query, passage)
 
 

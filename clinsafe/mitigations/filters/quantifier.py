@@ -1,8 +1,9 @@
 """The quantifier filter: how much of a set, or how often, each text speaks of, and where two texts cannot both be true.
 
-Every statement with a share ("few of", "3 of 12", "rarely", "none") is read as an interval in [0, 1] over its
-positive form: "12 of 14 not above" is 2 of 14 above, "none missed" is all attended. Two statements on the same
-matter conflict where their intervals do not meet. Words and rules: ``mitigations/quantifier.yaml``.
+Every statement with a share ("few of", "3 of 12", "rarely", "none") is read as an interval in [0, 1] of the statement
+as worded; words that turn it round are read into the share ("12 of 14 not above" is 2 of 14 above), words of opposite
+meaning ("none missed", "all attended") are weighed when two statements are compared. Two statements on the same matter
+conflict where their intervals do not meet. Words and rules: ``mitigations/quantifier.yaml``.
 """
 
 from __future__ import annotations

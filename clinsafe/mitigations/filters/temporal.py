@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from clinsafe.content import Content
+from clinsafe.mitigations.bounds import unread
 from clinsafe.mitigations.order.compare import compare
 from clinsafe.mitigations.order.course import overtaken, spoken_of
 from clinsafe.mitigations.order.fact import HAZARD
-from clinsafe.mitigations.order.pack import Rules, load_rules
 from clinsafe.mitigations.order.prefixed import phased, prefixed
 from clinsafe.mitigations.order.relations import relations
+from clinsafe.mitigations.order.rules import Rules, load_rules
 from clinsafe.mitigations.order.scan import Scan
 from clinsafe.mitigations.order.status import NOTHING, Thing, states
 from clinsafe.mitigations.order.steps import listed, ranked, steps
@@ -49,13 +50,17 @@ class TemporalFilter:
         return tuple(overtaken(facts))
 
     def compare(self, query: Sequence[Fact], passage: Sequence[Fact], /) -> Sequence[Finding]:
-        """Conflicts and compatible pairs."""
+        """Conflicts and compatible pairs; raises where too much was left unread (see `clinsafe.mitigations.bounds`)."""
         return compare(query, passage)
 
     def _earlier(self, scan: Scan, before: Sentence | None) -> Scan | None:
         """The sentence before, where a step of this one may follow on it."""
-        if before is None or not any(
-            cue.value.kind in ("then", "earlier", "trailed", "before", "after") for cue in scan.cues
+        if (
+            before is None
+            or before.subject != scan.sentence.subject
+            or not any(
+                cue.value.kind in ("then", "earlier", "trailed", "before", "after") for cue in scan.cues
+            )
         ):
             return None
         return Scan(before, self.rules, self.rules.finder.find(before.tokens))
@@ -86,6 +91,8 @@ class TemporalFilter:
         return points > 1, prefixed
 
     def _sentence(self, reading: Reading, scan: Scan, before: Scan | None, said: Thing) -> Iterator[Fact]:
+        if scan.sentence.subject != "patient":
+            return  # what a family history tells is a relative's
         if scan.cues:
             yield from relations(reading, scan)
             yield from steps(reading, scan, before)
@@ -99,6 +106,9 @@ class TemporalFilter:
         yield from ranked(reading, scan)
         if scan.found:
             yield from states(reading, scan, said)
+        keys = scan.keyset((0, len(scan.tokens))) if scan.cut else None
+        if keys:  # what names nothing was no loss
+            yield unread(HAZARD, reading.token_span(scan.tokens), keys)
 
 
 def load(content: Content | None = None) -> TemporalFilter:

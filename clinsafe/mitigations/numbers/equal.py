@@ -1,4 +1,14 @@
-"""Do two facts state the same quantity? Same, different, turned round, or nothing in common."""
+"""Do two facts state the same quantity? Same, different, turned round, or nothing in common.
+
+How closely they must meet (decision D4):
+
+- a laboratory value or vital sign in one unit: within half a unit of the last printed digit of the coarser side, so
+  that 38 °C covers 37.5 to 38.5 and 134 is not 135; in two units: within 1 %;
+- a dose: exactly, after its unit is brought to the base unit, for rounding could hide a dose difference (2 mg is not
+  2.4 mg); within 1 % only for what is worked out: rates, totals of a day, conversions by a factor;
+- a limit or a range: exactly, for it is chosen and not measured;
+- months beside weeks or days: within 9 %, for twelve weeks are three months.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +20,11 @@ Relation = Literal["same", "different", "reversed", "apart"]
 _CONVERTED, _PRINTED = 0.01, 0.05
 _TEMPERATURE = 0.1
 _MANYFOLD = 5.0
-_CALENDAR, _FOUR_WEEKS = 0.09, 600.0
+_CALENDAR = 0.09
+_HALF_MONTH = 365.25  # hours
+_DAYS = frozenset(["day", "week", "fortnight"])
+
+Sort = Literal["dose", "value", "other"]
 
 
 def close(one: float, other: float, tolerance: float) -> bool:
@@ -18,33 +32,55 @@ def close(one: float, other: float, tolerance: float) -> bool:
     return abs(one - other) <= tolerance + 1e-9 * max(abs(one), abs(other))
 
 
-def _tolerance(one: tuple[Any, ...], other: tuple[Any, ...], size: float) -> float:
-    dim, unit, way = one[0], one[3], max(one[5], other[5])
-    if dim == "temperature":
-        return _TEMPERATURE if unit != other[3] else 0.0
+def _tolerance(one: tuple[Any, ...], other: tuple[Any, ...], size: float, sort: Sort, points: bool) -> float:
+    dim, unit, ways = one[0], one[3], (one[5], other[5])
+    alike = unit == other[3]
+    if dim == "temperature" and not alike:
+        return _TEMPERATURE
     if dim in ("time", "interval") and _months(one, other):
         return _CALENDAR * size
-    if unit == other[3] and way == WRITTEN:
-        coarse = max(one[4], other[4])
-        return coarse if coarse <= _PRINTED * size else 0.0
+    if alike and all(way in (WRITTEN, ASSUMED) for way in ways):
+        return _printed(max(one[4], other[4]), size, sort, points)
+    if sort == "dose" and ways == (WRITTEN, WRITTEN) and not dim.endswith("/time"):
+        return 0.0
     tolerance = _CONVERTED * size
-    if way == BY_FACTOR or SHARE in (unit, other[3]):
+    if BY_FACTOR in ways or SHARE in (unit, other[3]):
         tolerance = max(tolerance, min(one[4] + other[4], _PRINTED * size))
     return tolerance
 
 
+def _printed(coarse: float, size: float, sort: Sort, points: bool) -> float:
+    """Tolerance within one unit; `coarse`: half a unit of the last printed digit of the coarser side."""
+    if sort == "other":
+        return coarse if coarse <= _PRINTED * size else 0.0
+    return coarse if sort == "value" and points else 0.0
+
+
 def _months(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Months beside weeks or days: twelve weeks are three months."""
+    """Whether exactly one of the two is in months, beside weeks or days."""
     if one[0] == "interval":
-        return bool(min(one[1], other[1]) >= _FOUR_WEEKS)
-    return bool((one[3] == "month") != (other[3] == "month"))
+        return _of_months(one[1]) != _of_months(other[1])
+    units = {one[3], other[3]}
+    return "month" in units and not units.isdisjoint(_DAYS)
 
 
-def forms_relation(one: tuple[Any, ...], other: tuple[Any, ...], sign: str, other_sign: str) -> Relation:
-    """Two forms of one dimension, with the limits of their facts."""
+def _of_months(hours: float) -> bool:
+    """Whether an interval is a number of months or years; no such number is one of whole days within a year."""
+    return hours >= 2 * _HALF_MONTH and (hours / _HALF_MONTH).is_integer()
+
+
+def forms_relation(
+    one: tuple[Any, ...], other: tuple[Any, ...], sign: str, other_sign: str, sort: Sort = "other"
+) -> Relation:
+    """Two forms of one dimension, with the limits of their facts.
+
+    Args:
+        sort: dose, value (a laboratory value or vital sign), or other (a span, an interval, a share).
+    """
     low, high, low2, high2 = one[1], one[2], other[1], other[2]
-    tolerance = _tolerance(one, other, max(abs(low), abs(low2)))
-    tolerance_high = _tolerance(one, other, max(abs(high), abs(high2)))
+    points = low == high and low2 == high2 and not sign and not other_sign
+    tolerance = _tolerance(one, other, max(abs(low), abs(low2)), sort, points)
+    tolerance_high = _tolerance(one, other, max(abs(high), abs(high2)), sort, points)
     equal = close(low, low2, tolerance) and close(high, high2, tolerance_high)
     if sign and other_sign and sign != other_sign:
         if equal:
@@ -71,12 +107,18 @@ def relation(
     worst: tuple[Relation, tuple[Any, ...] | None, tuple[Any, ...] | None] = ("apart", None, None)
     least = 99
     shared = [(form, second) for form in one["forms"] for second in other["forms"] if form[0] == second[0]]
+    if one["forms"] and other["forms"] and one["forms"][0][0] == other["forms"][0][0] == BARE:
+        shared = [(one["forms"][0], other["forms"][0])]  # two numbers of one thing, both without a unit
+    sort = _sort(one, other)
+    direct = _direct(one, other)
     rates = len(shared) > 1 and any(form[0].endswith("/time") for form, _ in shared)
     for form, second in shared:
         only = form[5] == ONLY_AGREES or second[5] == ONLY_AGREES
         if only and (rates or _of_strength(one, form, second) or _of_strength(other, second, form)):
             continue  # 15 mg a day is not 15 mg a week
-        found = forms_relation(form, second, one["sign"], other["sign"])
+        if direct and _worked_out(form, second, one["hours"] == other["hours"]):
+            continue
+        found = forms_relation(form, second, one["sign"], other["sign"], sort)
         if found == "same":
             return found, form, second
         if not only and form[5] + second[5] < least and not _doubtful(form, second):
@@ -86,6 +128,26 @@ def relation(
     if worst[0] == "apart" and (_exceeds(one, other) or _exceeds(other, one)):
         return "different", one["forms"][0], other["forms"][0]
     return worst
+
+
+def _direct(one: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Whether the written forms of the two can be compared themselves."""
+    if not one["forms"] or not other["forms"]:
+        return False
+    form, second = one["forms"][0], other["forms"][0]
+    return bool(form[0] == second[0] and form[5] == second[5] == WRITTEN)
+
+
+def _worked_out(one: tuple[Any, ...], other: tuple[Any, ...], one_schedule: bool) -> bool:
+    """Whether two forms only repeat what the written ones say, less closely: both by one factor, or by one schedule."""
+    return one[5] == other[5] == BY_FACTOR or (one_schedule and one[3] == other[3] == "total")
+
+
+def _sort(one: dict[str, Any], other: dict[str, Any]) -> Sort:
+    roles = {one["role"], other["role"]}
+    if "dose" in roles or one["drug"] or other["drug"]:
+        return "dose"
+    return "value" if roles == {"measure"} else "other"
 
 
 def _of_strength(fact: dict[str, Any], form: tuple[Any, ...], second: tuple[Any, ...]) -> bool:

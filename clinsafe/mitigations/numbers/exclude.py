@@ -32,7 +32,7 @@ def _clock(tokens: Sequence[Token], number: Number, lexicon: Lexicon) -> int:
         return at + 2
     if after == ":" and number.value < 25 and len(text_at(tokens, at + 1)) == 2 and glued(tokens, at + 1):
         minutes = tokens[at + 1].text
-        if minutes.isdigit() and int(minutes) < 60:
+        if minutes.isdecimal() and int(minutes) < 60:
             return at + 2
     if number.value < 25 and after in lexicon.sets["clock"]:
         return at + 1
@@ -61,8 +61,8 @@ def _date(tokens: Sequence[Token], number: Number, lexicon: Lexicon) -> int:
     if after in ("/", "-", ".") and text_at(tokens, at + 2) == after and glued(tokens, at):
         third = text_at(tokens, at + 3)
         if (
-            text_at(tokens, at + 1).isdigit()
-            and third.isdigit()
+            text_at(tokens, at + 1).isdecimal()
+            and third.isdecimal()
             and len(third) in (2, 4)
             and number.value <= 2100
         ):
@@ -75,7 +75,7 @@ def _date(tokens: Sequence[Token], number: Number, lexicon: Lexicon) -> int:
 
 def _year(tokens: Sequence[Token], number: Number) -> bool:
     text = tokens[number.start].text
-    if len(text) != 4 or not text.isdigit() or not 1900 <= number.value < 2100:
+    if len(text) != 4 or not text.isdecimal() or not 1900 <= number.value < 2100:
         return False
     before = text_at(tokens, number.start - 1)
     return before in (

@@ -22,6 +22,7 @@ from clinsafe.text import Reading, Sentence
 
 HAZARD = "numerical"
 _IDLE = 12  # numbers of a sentence that nothing owns; more are a table
+_RELEASE = "release:"
 _NEAR = 7  # tokens on either side whose words a number is known by
 
 
@@ -81,7 +82,7 @@ class _Frame:
         keys = [token.key for token in sentence.tokens]
         for mention in known:  # "sodium chloride" and "saline" are one word of the context
             keys[mention.start : mention.end] = [mention.subject.id] * (mention.end - mention.start)
-        self.keys = [key if key and not key[0].isdigit() else "" for key in keys]
+        self.keys = [key if key and not key[0].isdecimal() else "" for key in keys]
         self.context = frozenset(key for key in self.keys if key)
         self.mass = mass(self.context)
         self.idle: tuple[float, ...] = ()
@@ -106,7 +107,7 @@ class _Frame:
             {
                 "hours": hours,
                 "close": item.close,
-                "loose": cue in self.lexicon.sets["loose_schedules"],
+                "rate": measure.hours if measure else 0.0,
                 "raw": (quantity.low, quantity.high),
                 "unit": measure.show if measure else "",
                 "pint": measure.pint if measure else "",
@@ -141,6 +142,7 @@ class _Frame:
                 "hours": (every.low, every.high) if every.low else (),
                 "close": False,
                 "loose": False,
+                "rate": 0.0,
                 "raw": (every.low, every.high),
                 "unit": "hours",
                 "pint": "",
@@ -204,6 +206,8 @@ class _Frame:
             *(f"dim {form.dim}" for form in forms),
             *(f"of {key}" for key in (subject.keys if subject else ())),
         ]
+        known = quality(self.hits, start, end, self.lexicon, self.stops)
+        release = frozenset(name for name in known if name.startswith(_RELEASE))
         normal: dict[str, Any] = {
             "role": role,
             "forms": tuple(tuple(form) for form in forms),
@@ -217,7 +221,8 @@ class _Frame:
             "context_keys": self.context,
             "context_mass": self.mass,
             "idle": self.idle,
-            "quality_keys": quality(self.hits, start, end, self.lexicon, self.stops),
+            "quality_keys": known - release,  # another release form is another schedule, not another matter
+            "release": next(iter(release), ""),
             "reversed": self._reversed(lead if lead >= 0 else start, start, end),
             "asked": self.sentence.mood == "question",
             "keys": frozenset(keys),
@@ -231,11 +236,14 @@ class _Frame:
 def leftovers(
     reading: Reading, sentence: Sentence, taken: Sequence[tuple[int, int]], second: SecondReader
 ) -> list[Fact]:
-    """Facts of a second reader, from what the grammar left. They agree or differ only with each other."""
+    """Facts of a second reader, from what the grammar left.
+
+    They differ only with each other, for their dimension is their own; they agree with an equal bare number too.
+    """
     tokens = sentence.tokens
     ranges = [(tokens[a].start - sentence.start, tokens[b - 1].end - sentence.start) for a, b in taken]
     text = reading.cleaned.text[sentence.start : sentence.end]
-    context = frozenset(key for key in sentence.keys if not key[0].isdigit())
+    context = frozenset(key for key in sentence.keys if not key[0].isdecimal())
     facts = []
     for start, end, value, unit in second.read(text, ranges):
         raw = f"raw {value:g} {value:g}"
@@ -245,7 +253,8 @@ def leftovers(
             "firm": False, "near_keys": context, "near_mass": mass(context), "context_keys": context,
             "context_mass": mass(context), "quality_keys": frozenset(), "reversed": False,
             "asked": sentence.mood == "question", "keys": frozenset([raw, f"dim {form[0]}"]), "raw_name": raw,
-            "hours": (), "close": False, "loose": False, "raw": (value, value), "unit": "", "pint": "", "relation": "",
+            "hours": (), "close": False, "loose": False, "rate": 0.0, "release": "", "raw": (value, value), "unit": "",
+            "pint": "", "relation": "",
             "anchor_keys": frozenset(), "checks": False, "idle": (), "notes": (), "show": f"{value:g} {unit}",
         }  # fmt: skip
         span = reading.span(sentence.start + start, sentence.start + end)

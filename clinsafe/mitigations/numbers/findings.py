@@ -38,6 +38,22 @@ class Reporter:
                 said.add(id(pair.query))
                 found.append(self._agreement(pair))
         found += self._notes(query, passage)
+        found += self._left_out(matched, query, passage)
+        return found
+
+    def _left_out(self, matched: Matched, query: Sequence[Fact], passage: Sequence[Fact]) -> list[Finding]:
+        """A note for each text with more numbers than are compared."""
+        found = []
+        for name, left in zip(("query", "passage"), matched.left_out, strict=True):
+            if not left:
+                continue
+            sides = (left[0], passage[0]) if name == "query" else (query[0], left[0])
+            text = (
+                f"The {name} states too many different numbers: {len(left)} of them, from {_said(left[0])} on, "
+                "were not compared."
+            )
+            pair = Pair(*sides, 0.5, "")
+            found.append(_finding(pair, "not_comparable", "note", 0.5, "numerical.left_out", text))
         return found
 
     def _conflict(self, pair: Pair) -> Finding:

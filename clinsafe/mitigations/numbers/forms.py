@@ -78,7 +78,7 @@ def _scaled(quantity: Quantity, measure: Measure, way: int, times: float) -> For
     dim = f"{measure.dim}/time" if measure.hours else measure.dim
     low = (quantity.low * measure.factor * times + measure.offset) / hours
     high = (quantity.high * measure.factor * times + measure.offset) / hours
-    half = 0.5 * 10.0**-quantity.decimals * measure.factor / hours
+    half = 0.5 * 10.0**-quantity.decimals * measure.factor * times / hours
     return Form(dim, low, high, measure.show, half, way)
 
 

@@ -50,7 +50,7 @@ class Lexicon:
             ((name, unit) for unit in pack.units for name in unit.exact),
         )
         self.named = {unit.id: unit for unit in pack.units}
-        self.widest = max(pack.qualifier_reach.values())
+        self.widest = max(pack.qualifier_reach.values(), default=0)
         self.before = Phrases((cue, bound.sign) for bound in pack.bounds for cue in bound.before)
         self.after = Phrases((cue, bound.sign) for bound in pack.bounds for cue in bound.after)
         self.per = Phrases((name, name) for name in pack.per)
@@ -67,7 +67,7 @@ class Lexicon:
         self.sets = {
             name: frozenset(getattr(pack, name))
             for name in (
-                "needs_dose", "raising", "loose_schedules", "range_words", "finding_words", "events",
+                "needs_dose", "raising", "range_words", "finding_words", "events",
                 "span_before", "span_after", "weekdays", "labels", "months", "clock",
                 "age_after", "age_before", "age_of", "length_cues", "offset_cues", "anchor_cues", "anchor_ends",
                 "recheck_cues", "ending_cues",
@@ -89,6 +89,11 @@ class Lexicon:
         )
         numbers = [*pack.multipliers, *pack.fractions, ".", "-", "minus", "a", "an"]
         self.sets["openers"] = self.sets["schedule_openers"] | self.before.openers | frozenset(numbers)
+
+    def schedule_critical(self, drug: str) -> bool:
+        """Whether the same daily total of this drug on another schedule is not the same."""
+        stems = self.pack.schedule_critical_stems
+        return drug in self.sets["schedule_critical"] or (bool(stems) and drug.endswith(stems))
 
     def stem(self, lower: str) -> Subject | None:
         """The drug that an unknown word is by its ending ("xyzumab"), or None."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -14,30 +14,32 @@ from clinsafe.mitigations.numbers.settle import agreements
 from clinsafe.protocols import Fact
 
 _MANY, _MOST = 150, 400  # facts of one text
+_VALUE = ("forms", "sign", "subject", "role", "quality_keys", "hours", "release")  # what a value is known by
 _ADDED = frozenset(["time", "volume", "mass", "length", "units"])  # dimensions whose parts are given apart
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What agrees and what conflicts."""
+    """What agrees, what conflicts, and the facts of either text that were left out, where it has too many."""
 
     agreed: list[Pair]
     conflicts: list[Pair]
+    left_out: tuple[Sequence[Fact], Sequence[Fact]] = ((), ())
 
 
-def match(query: Sequence[Fact], passage: Sequence[Fact], critical: frozenset[str]) -> Matched:
+def match(query: Sequence[Fact], passage: Sequence[Fact], critical: Callable[[str], bool]) -> Matched:
     """Align the facts of two texts.
 
     Args:
-        critical: drugs for which the same total on another schedule is not the same.
+        critical: whether the same total on another schedule is not the same for this drug.
     """
-    query, passage = _distinct(query), _distinct(passage)
+    sums = _sums(query), _sums(passage)
+    (query, left_q), (passage, left_p) = _bounded(query), _bounded(passage)
     index = index_of(passage, {name for fact in query for name in names_of(fact.normal)})
     agreed, other_schedule, settled = agreements(query, passage, index, critical)
     open_q = [fact for fact in query if id(fact) not in settled]
     conflicts: list[Pair] = []
     if open_q:
-        sums = _sums(query), _sums(passage)
         left = [
             pair
             for pair in other_schedule
@@ -50,24 +52,25 @@ def match(query: Sequence[Fact], passage: Sequence[Fact], critical: frozenset[st
             if not _summed(pair, *sums) and (score := align(pair)) > 0
         ]
         conflicts = _once(_best(_without_covered(scored, agreed)))
-    return Matched(agreed, conflicts)
+    return Matched(agreed, conflicts, (left_q, left_p))
 
 
-def _distinct(facts: Sequence[Fact]) -> Sequence[Fact]:
-    """One of each where a text says the same over and over (a chart of a thousand rows)."""
-    if len(facts) <= _MANY:
-        return facts
-    seen = {
-        (
-            f.normal["forms"],
-            f.normal["sign"],
-            f.normal["subject"],
-            f.normal["role"],
-            f.normal["quality_keys"],
-        ): f
-        for f in reversed(facts)
-    }
-    return list(reversed(seen.values()))[:_MOST]
+def _bounded(facts: Sequence[Fact]) -> tuple[Sequence[Fact], Sequence[Fact]]:
+    """(one of each, what is left out): a chart says the same over and over, and time must stay bounded.
+
+    Of facts that are equal in all but their place the first stays; in a long text one of each value of each subject.
+    """
+    kept = _first(facts, lambda normal: tuple(normal.values()))
+    if len(kept) > _MANY:
+        kept = _first(kept, lambda normal: tuple(normal[name] for name in _VALUE))
+    return kept[:_MOST], kept[_MOST:]
+
+
+def _first(facts: Sequence[Fact], what: Callable[[Any], tuple[Any, ...]]) -> list[Fact]:
+    seen: dict[tuple[Any, ...], Fact] = {}
+    for fact in facts:
+        seen.setdefault(what(fact.normal), fact)
+    return list(seen.values())
 
 
 def _sums(facts: Sequence[Fact]) -> set[tuple[str, str, float]]:
@@ -114,7 +117,7 @@ def _disagreements(query: Sequence[Fact], index: Index, settled: set[int]) -> li
 
 def _comparable(one: Any, index: Index, settled: set[int]) -> list[Fact]:
     """Open facts of one dimension, one printed number or one subject."""
-    found = {id(row[3]): row[3] for name in names_of(one) for row in index.get(name, ())}
+    found = {id(row[2]): row[2] for name in names_of(one) for row in index.get(name, ())}
     return [fact for key, fact in found.items() if key not in settled]
 
 

@@ -5,14 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from clinsafe.content import Record
 from clinsafe.mitigations.pack import RuleId
+from clinsafe.text.tokens import TOKEN
+
+
+def _apart(text: str) -> str:
+    """Words that are one token each; others never match."""
+    parts = text.split()
+    if not parts:
+        raise ValueError("a cue must hold a word, got a blank")
+    for part in parts:
+        pieces = TOKEN.findall(part)
+        if pieces != [part]:
+            raise ValueError(
+                f"{part!r} is {len(pieces)} tokens; write them apart, as in {' '.join(pieces)!r}"
+            )
+    return text
+
+
+def _alone(text: str) -> str:
+    if len(_apart(text).split()) != 1:
+        raise ValueError(f"one word is looked up here, got {text!r}")
+    if text != text.lower():
+        raise ValueError(f"words are looked up in lower case, got {text!r}")
+    return text
+
 
 Name = Annotated[str, Field(min_length=1, max_length=80)]
-Names = tuple[Name, ...]
-Positive = Annotated[float, Field(gt=0)]
+Cue = Annotated[Name, AfterValidator(_apart)]
+Word = Annotated[Name, AfterValidator(_alone)]
+Cues = tuple[Cue, ...]
+Words = tuple[Word, ...]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Least0 = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Bound(Record):
@@ -20,8 +49,8 @@ class Bound(Record):
 
     id: RuleId
     sign: Literal["<", ">"]
-    before: Names
-    after: Names
+    before: Cues
+    after: Cues
 
 
 class Unit(Record):
@@ -41,10 +70,10 @@ class Unit(Record):
     id: Name
     kind: Name
     factor: Positive
-    offset: float = 0.0
-    names: Names = ()
-    exact: Names = ()
-    hours: float = 0.0
+    offset: Finite = 0.0
+    names: Cues = ()
+    exact: Cues = ()
+    hours: Least0 = 0.0
     pint: str = ""
     only_per: bool = False
     form: bool = False
@@ -55,22 +84,21 @@ class Schedule(Record):
 
     id: RuleId
     hours: Positive
-    cues: Names
+    cues: Cues
 
 
 class AmbiguousSchedule(Record):
     """A schedule with two readings; never compared."""
 
     id: RuleId
-    cues: Names
-    note: str
+    cues: Cues
 
 
 class Affine(Record):
     """% to mmol/mmol: ``(value + shift) * scale``."""
 
-    scale: float
-    shift: float
+    scale: Positive
+    shift: Finite
 
 
 class Analyte(Record):
@@ -86,21 +114,20 @@ class Analyte(Record):
     """
 
     id: Name
-    names: Names
-    exact: Names = ()
+    names: Cues
+    exact: Cues = ()
     same_as: str = ""
     bare: Literal["digits", "words", "never"] = "digits"
     unit: str = ""
-    scale: float = 1.0
-    unit_dim: str = ""
-    molar: float = 0.0
-    molar_too: float = 0.0
-    molar_ratio: float = 0.0
-    valence: float = 0.0
+    scale: Positive = 1.0
+    molar: Least0 = 0.0
+    molar_too: Least0 = 0.0
+    molar_ratio: Least0 = 0.0
+    valence: Least0 = 0.0
     affine: Affine | None = None
     fraction: bool = False
-    cuts: tuple[float, ...] = ()
-    critical: tuple[float, ...] = ()
+    cuts: tuple[Finite, ...] = ()
+    critical: tuple[Finite, ...] = ()
 
 
 class Drug(Record):
@@ -111,70 +138,88 @@ class Drug(Record):
         molar: g/mol, for levels. iu_per_mg: units in a milligram. mg_per_mmol: of the salt, for doses in mmol.
     """
 
-    names: Names
-    includes: Names = ()
-    molar: float = 0.0
-    valence: float = 0.0
-    iu_per_mg: float = 0.0
-    mg_per_mmol: float = 0.0
+    names: Cues
+    includes: Cues = ()
+    molar: Least0 = 0.0
+    valence: Least0 = 0.0
+    iu_per_mg: Least0 = 0.0
+    mg_per_mmol: Least0 = 0.0
 
 
 class Notation(Record):
     """A dangerous way to write a number."""
 
     id: RuleId
-    kind: Name
     says: str
 
 
 class NumericalPack(Record):
-    """``mitigations/numerical.yaml``; each block is explained there."""
+    """``mitigations/numerical.yaml``; each block is explained there, and one that is left out is empty."""
 
-    words: Mapping[Name, float]
-    multipliers: Mapping[Name, float]
-    fractions: Mapping[Name, float]
+    words: Mapping[Word, Least0]
+    multipliers: Mapping[Word, Positive] = {}
+    fractions: Mapping[Word, Positive] = {}
     bounds: tuple[Bound, ...]
-    raising: Names
-    bare_degrees: Mapping[Name, tuple[float, float]]
+    raising: Words = ()
+    bare_degrees: Mapping[Name, tuple[Finite, Finite]] = {}
     units: tuple[Unit, ...]
-    per: Names
-    ignored_denominators: tuple[float, ...]
+    per: Cues
+    ignored_denominators: tuple[Finite, ...] = ()
     schedules: tuple[Schedule, ...]
-    needs_dose: Names
-    ambiguous_schedules: tuple[AmbiguousSchedule, ...]
-    loose_schedules: Names
-    times: Mapping[Name, float]
-    events: Names
-    ordinals: Mapping[Name, float]
-    adverbs: Mapping[Name, float]
-    weekdays: Names
-    labels: Names
-    months: Names
-    clock: Names
-    age_after: Names
-    age_before: Names
-    age_of: Names
-    span_before: Names
-    span_after: Names
-    range_words: Names
-    finding_words: Names
-    length_cues: Names
-    offset_cues: Names
-    anchor_cues: Names
-    anchor_ends: Names
-    recheck_cues: Names
-    ending_cues: Names
-    qualifiers: Mapping[Name, Mapping[Name, Names]]
-    qualifier_reach: Mapping[Name, int]
-    reversing: Names
-    fillers: Names
-    arms: Names
-    becoming: Names
+    needs_dose: Cues = ()
+    ambiguous_schedules: tuple[AmbiguousSchedule, ...] = ()
+    times: Mapping[Word, Positive] = {}
+    events: Words = ()
+    ordinals: Mapping[Word, Positive] = {}
+    adverbs: Mapping[Word, Positive] = {}
+    weekdays: Words = ()
+    labels: Words = ()
+    months: Words = ()
+    clock: Words = ()
+    age_after: Words = ()
+    age_before: Cues = ()
+    age_of: Words = ()
+    span_before: Words = ()
+    span_after: Words = ()
+    range_words: Words = ()
+    finding_words: Words = ()
+    length_cues: Words = ()
+    offset_cues: Words = ()
+    anchor_cues: Words = ()
+    anchor_ends: Words = ()
+    recheck_cues: Words = ()
+    ending_cues: Words = ()
+    qualifiers: Mapping[Name, Mapping[Name, Cues]] = {}
+    qualifier_reach: Mapping[Name, Annotated[int, Field(ge=1)]] = {}
+    reversing: Words = ()
+    fillers: Words = ()
+    arms: Words = ()
+    becoming: Words = ()
     analytes: tuple[Analyte, ...]
     drugs: tuple[Drug, ...]
-    drug_names: Names
-    drug_stems: Names
-    drug_stem_exceptions: Names
-    high_alert: Names
-    schedule_critical: Names
-    notations: tuple[Notation, ...]
+    drug_names: Cues = ()
+    drug_stems: Words = ()
+    drug_stem_exceptions: Words = ()
+    high_alert: Cues = ()
+    schedule_critical: Cues = ()
+    schedule_critical_stems: Words = ()
+    notations: tuple[Notation, ...] = ()
+
+    @model_validator(mode="after")
+    def _linked(self) -> NumericalPack:
+        """What one block names stands in another."""
+        drugs = {drug.names[0] for drug in self.drugs if drug.names} | set(self.drug_names)
+        known = {analyte.id for analyte in self.analytes} | drugs
+        letters = {f"°{letter}" for letter in self.bare_degrees} - {unit.id for unit in self.units}
+        faults = (
+            ("qualifier_reach lacks", set(self.qualifiers) - set(self.qualifier_reach)),
+            ("bare_degrees needs the units", letters),
+            ("same_as names no analyte or drug", {one.same_as for one in self.analytes} - known - {""}),
+            ("includes names no drug", {name for drug in self.drugs for name in drug.includes} - drugs),
+        )
+        for what, names in faults:
+            if names:
+                raise ValueError(f"{what}: {', '.join(sorted(names))}")
+        if any(not drug.names for drug in self.drugs):
+            raise ValueError("a drug needs at least one name")
+        return self

@@ -8,12 +8,12 @@ from typing import Any, TypeAlias
 
 from clinsafe.protocols import Fact
 
-Index: TypeAlias = dict[str, list[tuple[float, float, bool, Fact]]]
+Index: TypeAlias = dict[str, list[tuple[float, bool, Fact, float]]]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two aligned facts. `why`: value, unit, schedule, limit, same total."""
+    """Two aligned facts. `why`: value, unit, schedule or limit; "" where they agree."""
 
     query: Fact
     passage: Fact
@@ -32,15 +32,15 @@ def names_of(one: Mapping[str, Any]) -> list[str]:
 
 
 def index_of(facts: Sequence[Fact], wanted: set[str]) -> Index:
-    """Dimension, printed number and subject -> (low, high, whether a limit or range, fact)."""
+    """Dimension, printed number and subject -> (low, whether limit or range, fact, half of the last printed digit)."""
     index: Index = {name: [] for name in wanted}
     for fact in facts:
         normal = fact.normal
         for form in normal["forms"]:
             wide = bool(normal["sign"]) or form[1] != form[2]
             if form[0] in index:
-                index[form[0]].append((form[1], form[2], wide, fact))
+                index[form[0]].append((form[1], wide, fact, form[4]))
         for name in (normal["raw_name"], f"of {normal['subject']}"):
             if name in index:
-                index[name].append((0.0, 0.0, False, fact))
+                index[name].append((0.0, False, fact, 0.0))
     return index

@@ -13,7 +13,7 @@ from clinsafe.mitigations.numbers.units import Measure, measure_at
 from clinsafe.mitigations.numbers.values import Number, glued, number_at
 from clinsafe.text import Token
 
-_MOST = 150  # quantities of one sentence; no sentence has so many
+_MOST = 400  # quantities of one sentence; a longer one is cut before, and each takes a number and a unit
 _SHARED = frozenset([",", "and", "or", "to", "then", "/"])
 
 
@@ -26,16 +26,16 @@ class Scanned:
 
 
 def scan(tokens: Sequence[Token], lexicon: Lexicon) -> Scanned:
-    """Quantities and schedules of a sentence, left to right; each token is read once."""
+    """Quantities and schedules of a sentence, left to right; what is read as one of them is not read again."""
     found = Scanned()
     index, sign, signed_at, signed_from = 0, "", -1, 0
     openers = lexicon.sets["openers"]
     while index < len(tokens) and len(found.quantities) < _MOST:
         token = tokens[index]
         lower = token.lower
-        digit = lower[0].isdigit()
+        digit = lower[0].isdecimal()
         if not (digit or lower in openers or lower[0] == "q") or (
-            lower in ".-" and not text_at(tokens, index + 1)[:1].isdigit()
+            lower in ".-" and not text_at(tokens, index + 1)[:1].isdecimal()
         ):
             index += 1
             continue
@@ -97,19 +97,9 @@ def _article(tokens: Sequence[Token], index: int, found: Scanned, lexicon: Lexic
     """ "in a week", "an hour later", "half an hour" is read elsewhere: one of a unit of time."""
     unit = lexicon.units.at(tokens, index + 1)
     if unit is None or unit[1].kind != "time":
-        if text_at(tokens, index + 1) in (
-            "hundred",
-            "thousand",
-            "dozen",
-            "quarter",
-            "half",
-            "single",
-            "third",
-        ):
-            return index + 1
         return index + 1
     before, after = text_at(tokens, index - 1), text_at(tokens, unit[0])
-    if after[:1].isdigit():
+    if after[:1].isdecimal():
         return unit[0]  # "a day 3 peak"
     if before in lexicon.sets["span_before"] or after in lexicon.sets["span_after"]:
         measure = measure_at(tokens, index + 1, lexicon)
@@ -138,7 +128,7 @@ def _quantity(tokens: Sequence[Token], number: Number, sign: str, lexicon: Lexic
         measure
         and measure.dim == "time"
         and text_at(tokens, start - 1) in lexicon.sets["labels"]
-        and text_at(tokens, measure.end)[:1].isdigit()
+        and text_at(tokens, measure.end)[:1].isdecimal()
     ):
         return None  # "cycle 1 day 1"
     special = None if measure else special_of(tokens, number, lexicon)

@@ -34,11 +34,12 @@ class Every:
 def schedule_at(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Every | None:
     """The schedule that begins at this token, or None."""
     lower = tokens[index].lower
-    number = tokens[index].text[0].isdigit()
+    number = tokens[index].text[0].isdecimal()
     if not number and lower not in lexicon.sets["schedule_openers"] and lower[0] != "q":
         return None
     best = _from_table(tokens, index, lexicon)
-    for read in _READERS.get(lower, ()):
+    read = _times if lower in lexicon.pack.times else _READERS.get(lower)
+    if read:
         found = read(tokens, index, lexicon)
         if found and (best is None or found.end > best.end):
             best = found
@@ -55,9 +56,7 @@ def _from_table(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Every 
     found = lexicon.schedules.at(tokens, index)
     unclear = lexicon.ambiguous.at(tokens, index)
     if unclear and (found is None or unclear[0] >= found[0]):
-        if (
-            tokens[index].text == "od"
-        ):  # only as written in capitals or after a dose; "od" alone is read by the scan
+        if tokens[index].text == "od":  # in capitals it needs no dose beside it
             return Every(index, unclear[0], 0.0, 0.0, unclear[1], True)
         return Every(index, unclear[0], 0.0, 0.0, unclear[1])
     if found is None:
@@ -261,12 +260,9 @@ def _weekdays(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Every | 
 
 
 _READERS = {
-    "every": (_every,),
-    "each": (_every,),
-    "q": (_every,),
-    "once": (_times,),
-    "twice": (_times,),
-    "thrice": (_times,),
-    "interval": (_intervals,),
-    "intervals": (_intervals,),
+    "every": _every,
+    "each": _every,
+    "q": _every,
+    "interval": _intervals,
+    "intervals": _intervals,
 }

@@ -45,7 +45,7 @@ class SecondReader:
 
     def read(self, text: str, taken: Sequence[tuple[int, int]]) -> list[Leftover]:
         """Quantities with a unit outside the ranges that are taken; none where quantulum3 fails."""
-        if len(text) > LONGEST or not any(sign.isdigit() for sign in text) or _long_number(text):
+        if len(text) > LONGEST or not any(sign.isdecimal() for sign in text) or _long_number(text):
             return []
         try:
             found = [(one.span, float(one.value), str(one.unit.name)) for one in self._parse(text)]
@@ -61,7 +61,7 @@ class SecondReader:
 def _long_number(text: str) -> bool:
     run = 0
     for sign in text:
-        run = run + 1 if sign.isdigit() else 0
+        run = run + 1 if sign.isdecimal() else 0
         if run > _LONGEST_NUMBER:
             return True
     return False

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from clinsafe.mitigations.numbers.lexicon import Lexicon
+from clinsafe.mitigations.numbers.pack import Analyte
 from clinsafe.mitigations.numbers.pairs import Pair
 from clinsafe.mitigations.numbers.units import Measure
 from clinsafe.protocols import Severity
@@ -22,7 +23,7 @@ def severity(pair: Pair, lexicon: Lexicon, defaults: Mapping[str, Measure]) -> S
     if pair.why == "unit":
         return "critical" if one["role"] == "dose" else "high"
     if pair.why == "limit":
-        return "high"
+        return _step(1, alert and one["role"] == "dose")
     if one["role"] == "interval":
         return _step(_of_interval(one["hours"], other["hours"]), alert and one["relation"] == "dose")
     if pair.why == "schedule":
@@ -80,9 +81,7 @@ def _by_threshold(
     level = 1 if ratio >= 1.99 else 0
     if analyte is None:
         return _STEPS[_by_ratio(ratio)]
-    values = sorted(
-        _in_unit(value, form[0], default, analyte.scale, analyte.molar) for value in (form[1], second[1])
-    )
+    values = sorted(_in_unit(value, form[0], default, analyte) for value in (form[1], second[1]))
     if any(values[0] < cut <= values[1] or values[0] <= cut < values[1] for cut in analyte.critical):
         return "critical"
     if any(values[0] < cut <= values[1] or values[0] <= cut < values[1] for cut in analyte.cuts):
@@ -90,13 +89,18 @@ def _by_threshold(
     return "critical" if ratio >= 9.99 else _STEPS[level]
 
 
-def _in_unit(value: float, dim: str, default: Measure | None, scale: float, molar: float) -> float:
+def _in_unit(value: float, dim: str, default: Measure | None, analyte: Analyte) -> float:
     """A base value in the unit of the threshold table."""
     if default is None or dim == "number":
         return value
+    molar, valence = analyte.molar, analyte.valence
+    if dim.startswith("eq/"):
+        if not valence:
+            return value
+        value, dim = value / valence, "mole" + dim.removeprefix("eq")
     if molar and dim.startswith("mass/") and default.dim.startswith("mole/"):
         value /= molar
     elif molar and dim.startswith("mole/") and default.dim.startswith("mass/"):
         value *= molar
     hours = default.hours or 1.0
-    return (value * hours - default.offset) / (default.factor * scale)
+    return (value * hours - default.offset) / (default.factor * analyte.scale)

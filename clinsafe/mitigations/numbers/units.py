@@ -15,6 +15,7 @@ from clinsafe.text import Token
 
 _SKIP = 6  # words between the unit and its "per": "milligrams of albumin for each millimole"
 _DAY = 24.0
+_LEAST = 1e-30  # base units; no unit is smaller or, turned round, larger
 _SPOONFUL = 5.0  # mL; a strength is given in so much, a dilution in more
 _SOLUTES = frozenset(["mass", "units", "mole", "eq"])
 _BREAKS = frozenset(
@@ -150,12 +151,15 @@ def _denominators(tokens: Sequence[Token], end: int, unit: Unit, lexicon: Lexico
         elif number in lexicon.pack.ignored_denominators:
             pass
         else:
-            volume = part.factor * number if part.kind == "volume" and number != 1 else volume
             kind = "weight" if part.id in ("kg", "lb") else part.kind
             if part.form or kind in ("doses", "puff"):
                 kind = ""
+            share = 1.0 if kind in ("weight", "") else part.factor * number
+            if not _LEAST < factor / share < 1 / _LEAST:
+                break
+            factor /= share
             dim = f"{dim}/{kind}" if kind else dim
-            factor /= 1.0 if kind in ("weight", "") else part.factor * number
+            volume = part.factor * number if part.kind == "volume" and number != 1 else volume
             if part.id == "lb":
                 factor /= 0.4535924
             show += f"/{part.id}" if number == 1 else f"/{number:g} {part.id}"
@@ -196,7 +200,7 @@ def _far_per(tokens: Sequence[Token], end: int, lexicon: Lexicon) -> int:
         return 0
     for at in range(end + 1, min(end + 1 + _SKIP, len(tokens))):
         lower = tokens[at].lower
-        if lower in _BREAKS or lower in lexicon.words or (lower[0].isdigit() and not glued(tokens, at)):
+        if lower in _BREAKS or lower in lexicon.words or (lower[0].isdecimal() and not glued(tokens, at)):
             return 0
         found = lexicon.per.at(tokens, at)
         begin = found[0] if found else at + 1 if lower in ("each", "every") else 0
@@ -214,7 +218,7 @@ def _denominator(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> tuple
     number = 1.0
     start = index
     found = None
-    if tokens[index].text[0].isdigit() or tokens[index].lower in lexicon.words:
+    if tokens[index].text[0].isdecimal() or tokens[index].lower in lexicon.words:
         read = number_at(tokens, index, lexicon)
         if read is None or read.value <= 0:
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from math import log10
 from typing import NamedTuple
 
 from clinsafe.mitigations.numbers.lexicon import Lexicon
@@ -13,6 +14,7 @@ from clinsafe.text import Token
 _LONGEST = 15  # digits; a longer run names something and counts nothing
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _DENOMINATORS = frozenset(["2", "3", "4", "5", "8", "10"])
+_PARTS = frozenset(["quarters", "thirds", "tenths", "halves"])
 _LOST_POWERS = {"103": 3.0, "106": 6.0, "109": 9.0, "1012": 12.0}
 
 
@@ -20,7 +22,7 @@ class Number(NamedTuple):
     """A number read at tokens ``[start, end)``.
 
     Attributes:
-        value: the number. decimals: digits printed after the point.
+        value: the number. decimals: place of the last printed digit, below 0 before the point ("4.1 x 10^9": -8).
         words: written in words. note: ``naked``, ``trailing`` or ``comma`` where it is written dangerously.
     """
 
@@ -66,10 +68,10 @@ def number_at(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Number |
     """The number that begins at this token, without its sign; None if there is none."""
     token = tokens[index]
     first = token.text[0]
-    if first.isdigit():
+    if first.isdecimal():
         found = _written(tokens, index)
     elif token.text == "." and _is_naked(tokens, index):
-        read = digits("0." + tokens[index + 1].text) if tokens[index + 1].text.isdigit() else None
+        read = digits("0." + tokens[index + 1].text) if tokens[index + 1].text.isdecimal() else None
         found = Number(index, index + 2, read[0], read[1], False, "naked") if read else None
     elif (
         token.lower in lexicon.words
@@ -83,7 +85,7 @@ def number_at(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Number |
 
 
 def _is_naked(tokens: Sequence[Token], index: int) -> bool:
-    after = index + 1 < len(tokens) and tokens[index + 1].text[0].isdigit() and glued(tokens, index + 1)
+    after = index + 1 < len(tokens) and tokens[index + 1].text[0].isdecimal() and glued(tokens, index + 1)
     return after and not (glued(tokens, index) and tokens[index - 1].text[-1].isalnum())
 
 
@@ -111,7 +113,7 @@ def _groups(tokens: Sequence[Token], index: int, value: float) -> tuple[float, i
     while (
         end < len(tokens)
         and len(tokens[end].text) == 3
-        and tokens[end].text.isdigit()
+        and tokens[end].text.isdecimal()
         and tokens[end].start - tokens[end - 1].end == 1
     ):
         end += 1
@@ -140,7 +142,7 @@ def _fraction(tokens: Sequence[Token], index: int) -> float:
     if index + 2 >= len(tokens) or tokens[index + 1].text != "/":
         return 0.0
     top, bottom = tokens[index].text, tokens[index + 2].text
-    if bottom not in _DENOMINATORS or not top.isdigit() or len(top) > 1 or not glued(tokens, index + 2):
+    if bottom not in _DENOMINATORS or not top.isdecimal() or len(top) > 1 or not glued(tokens, index + 2):
         return 0.0
     if index + 3 < len(tokens) and tokens[index + 3].text == "/":
         return 0.0
@@ -154,10 +156,11 @@ def _times(tokens: Sequence[Token], number: Number, lexicon: Lexicon) -> Number:
         return number
     lower = tokens[index].lower
     if lower in lexicon.pack.multipliers:
-        return number._replace(end=index + 1, value=number.value * lexicon.pack.multipliers[lower])
+        many = lexicon.pack.multipliers[lower]
+        return _scaled(number, index + 1, number.value * many, log10(many))
     power, end = power_at(tokens, index)
     if end:
-        return number._replace(end=end, value=float(f"{number.value * 10**power:.12g}"))
+        return _scaled(number, end, float(f"{number.value * 10**power:.12g}"), power)
     if (
         number.value == 10
         and number.end == number.start + 1
@@ -170,16 +173,21 @@ def _times(tokens: Sequence[Token], number: Number, lexicon: Lexicon) -> Number:
     return number
 
 
+def _scaled(number: Number, end: int, value: float, power: float) -> Number:
+    """Its last printed digit moves with it: 4.1 x 10^9 is printed to 10^8."""
+    return number._replace(end=end, value=value, decimals=number.decimals - round(power))
+
+
 def power_at(tokens: Sequence[Token], index: int) -> tuple[float, int]:
     """(power, end) of "x 10^9" in its many spellings; end 0 if there is none."""
     lower = tokens[index].lower
     rest = [token.lower for token in tokens[index : index + 7]]
-    if lower.startswith("e") and lower[1:].isdigit() and len(lower) <= 3 and glued(tokens, index):
+    if lower.startswith("e") and lower[1:].isdecimal() and len(lower) <= 3 and glued(tokens, index):
         return float(lower[1:]), index + 1
     if lower in ("x", "*"):
         rest = rest[1:]
         start = index + 1
-    elif lower.startswith("x1") and lower[1:].isdigit():
+    elif lower.startswith("x1") and lower[1:].isdecimal():
         rest[0] = lower[1:]
         start = index
     else:
@@ -199,7 +207,7 @@ def _power_sign(rest: Sequence[str], start: int) -> tuple[float, int]:
         at = 2
         minus = rest[at] == "-" and len(rest) > 3
         at += minus
-        read = digits(rest[at]) if rest[at][0].isdigit() else None
+        read = digits(rest[at]) if rest[at][0].isdecimal() else None
         if read and read[0] <= 15:
             end = start + at + 1
             closed = rest[1] == "(" and at + 1 < len(rest) and rest[at + 1] == ")"
@@ -218,7 +226,7 @@ def _spelled(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Number | 
     lower = tokens[index].lower
     if lower in lexicon.pack.fractions and lower != "third":
         return Number(index, index + 1, lexicon.pack.fractions[lower], 2, True)
-    if lower in ("dozen", "hundred", "thousand"):
+    if lower in ("dozen", "hundred", "thousand") and lower in lexicon.pack.multipliers:
         return Number(index, index + 1, lexicon.pack.multipliers[lower], 0, True)
     return None
 
@@ -276,8 +284,9 @@ def _tail(tokens: Sequence[Token], value: float, end: int, lexicon: Lexicon) -> 
         return (value + float("0." + text), end + at) if text else (value, end)
     if lowers[:2] == ["and", "a"] and len(lowers) > 2 and lowers[2] in lexicon.pack.fractions:
         return value + lexicon.pack.fractions[lowers[2]], end + 3
-    if lowers[:1] and lowers[0] in ("quarters", "thirds", "tenths", "halves"):
-        return value * lexicon.pack.fractions[lowers[0]], end + 1
-    if lowers[:1] == ["-"] and len(lowers) > 1 and lowers[1] in ("quarters", "thirds", "tenths"):
-        return value * lexicon.pack.fractions[lowers[1]], end + 2
+    parts = lexicon.pack.fractions
+    if lowers[:1] and lowers[0] in _PARTS and lowers[0] in parts:
+        return value * parts[lowers[0]], end + 1
+    if lowers[:1] == ["-"] and len(lowers) > 1 and lowers[1] in _PARTS and lowers[1] in parts:
+        return value * parts[lowers[1]], end + 2
     return value, end

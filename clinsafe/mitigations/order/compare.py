@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from clinsafe.mitigations.align import mass as unremembered
+from clinsafe.mitigations.bounds import within_bounds
 from clinsafe.mitigations.order.fact import HAZARD
 from clinsafe.mitigations.order.words import order_words, status_words
 from clinsafe.protocols import Fact, Finding
@@ -55,7 +56,15 @@ class Pair(NamedTuple):
 
 
 def compare(query: Sequence[Fact], passage: Sequence[Fact]) -> list[Finding]:
-    """Conflicts and compatible pairs, best aligned first."""
+    """Conflicts and compatible pairs, best aligned first.
+
+    Raises:
+        TooMuchToCompare: see `clinsafe.mitigations.bounds.within_bounds`.
+    """
+    return within_bounds(query, passage, _findings)
+
+
+def _findings(query: Sequence[Fact], passage: Sequence[Fact]) -> list[Finding]:
     pairs = _pairs(query, passage)
     agreed: dict[tuple[str, int], float] = {}
     for pair in pairs:
@@ -92,7 +101,7 @@ def _pairs(query: Sequence[Fact], passage: Sequence[Fact]) -> list[Pair]:
 
 
 def _pair(i: int, j: int, one: Fact, other: Fact) -> Pair | None:
-    if one.normal["type"] != other.normal["type"]:
+    if one.normal["type"] != other.normal["type"] or one.normal["whose"] != other.normal["whose"]:
         return None
     agree, disagree, why = (_order if one.normal["type"] == "order" else _status)(one, other)
     return Pair(i, j, agree, disagree, why) if agree or disagree else None

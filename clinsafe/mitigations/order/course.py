@@ -21,12 +21,12 @@ def overtaken(facts: Sequence[Fact]) -> list[Fact]:
 
     Only the latest state counts against a text that speaks of now.
     """
-    latest: dict[frozenset[str], bool] = {}
+    latest: dict[tuple[frozenset[str], str], bool] = {}
     marked: list[Fact] = []
     for fact in reversed(facts):
         normal = fact.normal
         if normal["type"] == "status" and normal["axis"] == "treatment" and not normal["weak"]:
-            target = normal["target_keys"]
+            target = normal["target_keys"], normal["whose"]
             if latest.setdefault(target, normal["on"]) != normal["on"]:
                 fact = replace(fact, normal={**normal, "overtaken": True})
         marked.append(fact)

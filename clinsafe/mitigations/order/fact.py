@@ -1,7 +1,7 @@
 """Facts of the temporal filter: an order of two events, or the state of one thing.
 
 Order facts hold ``early_keys`` and ``late_keys``; a relation "during" holds the event and its occasion in the same
-two fields. Status facts hold ``target_keys`` (what goes on or stopped) and ``context_keys`` (its clause).
+two fields. Status facts hold ``target_keys``: what goes on or stopped.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from clinsafe.mitigations.order.pack import StatusRule
 from clinsafe.mitigations.order.scan import Range, Scan
+from clinsafe.mitigations.order.whose import whose_events
 from clinsafe.protocols import Fact
 from clinsafe.text import Reading
 
@@ -59,6 +60,7 @@ def order_fact(
             "hours": round(hours, 3),
             "early_off": early.off,
             "late_off": late.off,
+            "whose": whose_events(scan, at[0]),
             "early": _words(early, first),
             "late": _words(late, second),
         },
@@ -74,10 +76,10 @@ def status_fact(
     state: tuple[bool, bool],
     at: Range,
     target: frozenset[str],
-    context: frozenset[str],
     name: str,
+    whose: str,
 ) -> Fact:
-    """A status fact; `state` is (on, weak), `target` must not be empty."""
+    """A status fact; `state` is (on, weak), `target` must not be empty, `whose` is "patient" or a relative."""
     cue = scan.tokens[at[0] : at[1]]
     return Fact(
         HAZARD,
@@ -86,12 +88,12 @@ def status_fact(
             "type": "status",
             "keys": target,
             "target_keys": target,
-            "context_keys": context,
             "on": state[0],
             "axis": rule.axis,
             "weak": state[1],
             "now": rule.now or scan.now(*at),
             "overtaken": False,
+            "whose": whose,
             "asked": scan.sentence.mood == "question",
             "name": name or _named(target),
         },

@@ -1,7 +1,8 @@
 """Finds the cues of several tables in one walk through a sentence.
 
-The cues are written as for `clinsafe.mitigations.cues.CueTable` and match alike: the longest at each place, not
-overlapping within a table. Here they lie in one tree of words, so that a token that opens no cue costs one look-up.
+The cues are written as for `clinsafe.mitigations.cues.CueTable`; the longest at each place matches, not overlapping
+within a table. Two things differ from there: a gap does not reach over a colon either, and of two cues that end at one
+token the one that names a word as written wins over one that names its lemma, then one without a gap over the other.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from clinsafe.text.tokens import TOKEN, lemma_of
 
 _WIDEST_GAP = 3
 _STOPS = frozenset(";.:")
-
 _REMEMBERED = 50_000  # words whose openers are kept
 Best = dict[str, tuple[int, str, Any]]
 
@@ -115,10 +115,10 @@ class Finder:
 
 
 def check_cue(cue: str) -> None:
-    """Raise ValueError for a cue that could never match: no words, a gap in front, or signs grown together."""
+    """Raise ValueError for a cue that could never match: no words, a gap at an end, or signs grown together."""
     parts = cue.split()
-    if not parts or parts[0] == GAP:
-        raise ValueError(f"a cue must begin with a word, got {cue!r}")
+    if not parts or GAP in (parts[0], parts[-1]):
+        raise ValueError(f"a cue must begin and end with a word, got {cue!r}")
     for word in (word.removeprefix("~") for part in parts if part != GAP for word in part.split("|")):
         pieces = TOKEN.findall(word)
         if len(pieces) != 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clinsafe.mitigations.cues import Match
-from clinsafe.mitigations.order.pack import Sign
+from clinsafe.mitigations.order.rules import Sign
 from clinsafe.mitigations.order.scan import Range, Scan
 
 Parts = tuple[tuple[Range, ...], Range]  # the main part, the thing named

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 
 from clinsafe.text.tokens import Token, stem_of
 
@@ -68,12 +69,13 @@ class Lexicon:
         return self.units.get(token.lower) or self.units.get(token.lemma) or 0.0
 
     def number(self, token: Token) -> float | None:
-        """Value of a number or number word, None for other words."""
+        """Value of a number or number word, None for other words and for numbers beyond all measure."""
         if token.lower[0].isdigit():
             try:
-                return float(token.lower.replace(",", ""))
+                value = float(token.lower.replace(",", ""))
             except ValueError:
                 return None
+            return value if isfinite(value) else None
         return self.numbers.get(token.lower)
 
     def _adverb(self, word: str) -> bool:

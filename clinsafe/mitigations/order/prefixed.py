@@ -9,15 +9,13 @@ from clinsafe.mitigations.order.scan import Range, Scan
 from clinsafe.protocols import Fact
 from clinsafe.text import Reading
 
-_MOST = 20  # prefixes of one sentence
+_MOST = 20  # prefixes of one sentence; where there are more the sentence is told as unread
 
 
 def prefixed(reading: Reading, scan: Scan) -> Iterator[Fact]:
     """Facts of the prefixes of a sentence."""
     read = 0
     for i, token in enumerate(scan.tokens):
-        if read == _MOST:
-            break
         sign = scan.rules.prefixes.get(token.lower)
         if sign is not None:
             found = _hyphened(scan, i, sign)
@@ -28,6 +26,9 @@ def prefixed(reading: Reading, scan: Scan) -> Iterator[Fact]:
             found = _suffixed(scan, i, scan.rules.suffixes[token.lower])
         else:
             continue
+        if found and read == _MOST:
+            scan.cut = True
+            break
         if found:
             read += 1
             fact = _fact(reading, scan, *found)

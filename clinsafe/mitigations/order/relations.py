@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from clinsafe.mitigations.cues import Match
 from clinsafe.mitigations.order.fact import Event, event, order_fact
-from clinsafe.mitigations.order.pack import Sign
+from clinsafe.mitigations.order.rules import Sign
 from clinsafe.mitigations.order.scan import Range, Scan
 from clinsafe.mitigations.order.sides import Sides, accompanied, paired, prepositional, pronoun, verbal
 from clinsafe.protocols import Fact
@@ -75,17 +75,16 @@ def _forward(scan: Scan, cue: Match[Sign], sides: Sides) -> bool | None:
         withheld = scan.withheld(*near)
         return None if withheld and "needless" in marks else not withheld
     if kind == "unless":
-        said = cue.cue != "unless" or scan.marks(cue.end, sides.object[1] + 2) & {"done", "done_weak"}
+        said = not cue.value.proven or scan.marks(cue.end, sides.object[1] + 2) & {"done", "done_weak"}
         return False if said and scan.negated(*near) else None
     if kind == "after":
         return None if scan.negated(*near) else False
     if kind in ("when", "with"):
         return _by_marks(scan, cue, sides)
     if kind == "during":
-        return _seen_during(scan, near, cue.cue == "throughout")
+        return _seen_during(scan, near, cue.value.spans)
     if kind in ("led", "trailed") and scan.negated(*near):
-        waits = kind == "trailed" and cue.cue.startswith(("~wait", "~await"))
-        return True if waits else None
+        return True if cue.value.waits else None
     return kind in _FORWARD
 
 

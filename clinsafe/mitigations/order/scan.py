@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from clinsafe.mitigations.cues import Match
-from clinsafe.mitigations.order.pack import Phase, Rank, Rules, Sign, StatusRule
+from clinsafe.mitigations.order.pack import StatusRule
+from clinsafe.mitigations.order.rules import Phase, Rank, Rules, Sign
 from clinsafe.text import Sentence, Token
 from clinsafe.text.tokens import stem_of
 
 Range = tuple[int, int]
 _HARD = frozenset(";:.!?—|")
-_MOST_CUES = 30  # cues of one sentence; what has more is a table or noise
+_MOST_CUES = 60  # cues of one table in a sentence; what has more is a list or noise, and is told as unread
 _WIDEST = 30  # tokens of a clause to each side
 _CORE = 3  # content words of a name
-_PARTICLES = frozenset(["in", "off", "out", "on", "over", "through", "up", "down"])
-_NEGATIVE = ("not ", "no ", "nil ", "~be not ")
+_BOUNDED = ("order", "ranks", "status", "phases")
 _DIGITS = "0123456789"
 _SOFT = frozenset(",()[]")
 
@@ -29,6 +29,7 @@ class Scan:
         keys: event keys of each token; none for numbers before a unit of time.
         hard: positions of ; : . and the like, with -1 and the length at the ends.
         cues: order cues, left to right.
+        cut: whether something in it is left unread.
     """
 
     def __init__(
@@ -42,6 +43,7 @@ class Scan:
         self.sentence = sentence
         self.pointed = pointed
         self.prefixed = prefixed
+        self.cut = any(len(found[name]) > _MOST_CUES for name in _BOUNDED)
         self.rules = rules
         self.tokens: Sequence[Token] = sentence.tokens
         self.ranks: Sequence[Match[Rank]] = found["ranks"][:_MOST_CUES]
@@ -49,6 +51,7 @@ class Scan:
         self.found: Sequence[Match[StatusRule]] = found["status"][:_MOST_CUES]
         self.keys = [rules.lexicon.keys(token) for token in self.tokens]
         self._marks: Sequence[Match[frozenset[str]]] = [m for m in found["marks"] if not self._leads_on(m)]
+        self._lasting = found["lifelong"]
         self._soft: list[bool] | None = None
         self._starts = [match.start for match in self._marks]
         self.hard = [-1, *self._hard_stops(), len(self.tokens)]
@@ -59,8 +62,8 @@ class Scan:
         """Whether a word of being over is none: "is off apixaban", "the back pain", "keep the infusion running"."""
         if "done" not in mark.value:
             return False
-        last = self.tokens[mark.end - 1].lower
-        particle = last == "back" or (last in _PARTICLES and mark.end - mark.start > 1)
+        last, grammar = self.tokens[mark.end - 1].lower, self.rules.grammar
+        particle = last in grammar.directions or (last in grammar.particles and mark.end - mark.start > 1)
         named = mark.end < len(self.tokens) and bool(self.keys[mark.end])
         return (particle and named) or any(
             m.start < mark.start < m.end and m.value.state == "on" and m.value.axis == "treatment"
@@ -69,9 +72,12 @@ class Scan:
 
     def _lone(self, cue: Match[Sign]) -> bool:
         """Whether a cue of exchange has no word that parts its two things ("plasma exchange")."""
-        if cue.cue == "since" and any(m.start == cue.end and m.value.state != "none" for m in self.found):
+        special = self.rules.special
+        if cue.cue in special.before_state and any(
+            m.start == cue.end and m.value.state != "none" for m in self.found
+        ):
             return True  # "since stopped"
-        if cue.cue == "last" and cue.end < len(self.tokens):
+        if cue.cue in special.before_number and cue.end < len(self.tokens):
             return self.rules.lexicon.number(self.tokens[cue.end]) is not None  # "and last two days"
         if not cue.value.between:
             return False
@@ -180,13 +186,13 @@ class Scan:
         )
 
     def lasts(self, keys: frozenset[str]) -> bool:
-        """Whether keys name a lifelong condition or allergy, of which a history is current."""
+        """Whether keys name a lifelong condition or allergy, of which a history is current: by a word or a phrase."""
         lifelong = self.rules.lifelong
         return any(
             not keys.isdisjoint(own) and stem_of(token.lower) in lifelong
             for token, own in zip(self.tokens, self.keys, strict=True)
             if own
-        )
+        ) or any(not keys.isdisjoint(self.keyset((m.start, m.end))) for m in self._lasting)
 
     def words(self, *ranges: Range) -> str:
         """A short readable name of what stands in some ranges."""
@@ -201,7 +207,7 @@ class Scan:
     # ── words that decide ────────────────────────────────────────────────────────────────────
 
     def marks(self, start: int, end: int) -> frozenset[str]:
-        """Labels of the deciding words in a range: not, delay, done, done_weak, undone."""
+        """Labels of the deciding words in a range: not, delay, needless, done, done_weak, undone, unseen."""
         found: set[str] = set()
         for match in self._within(start, end):
             found |= match.value
@@ -221,14 +227,18 @@ class Scan:
         off = any(
             m.start >= start
             and m.end <= end
-            and m.cue != "off"
-            and not (said and m.cue.startswith(_NEGATIVE))
+            and m.cue not in self.rules.special.particles
+            and not (said and self._negative(m.cue))
             and not m.value.weak
             and m.value.state == "off"
             and m.value.axis == "treatment"
             for m in self.found
         )
         return off and (said or not self.negated(start, end))
+
+    def _negative(self, cue: str) -> bool:
+        """Whether a cue holds its own negation ("no further doses")."""
+        return cue.removeprefix("~be ").partition(" ")[0] in self.rules.grammar.negative
 
     def now(self, start: int, end: int) -> bool:
         """Whether the clause of a cue speaks of the time of writing ("is still withheld")."""
@@ -248,6 +258,13 @@ class Scan:
 
     # ── spans of time ────────────────────────────────────────────────────────────────────────
 
+    def spans(self, at: int) -> bool:
+        """Whether a word of number stands before a unit of time ("many years", "several more weeks")."""
+        units = [
+            token for token in self.tokens[at + 1 : at + 3] if token.lower not in self.rules.grammar.more
+        ][:1]
+        return any(self.rules.lexicon.hours(unit) for unit in units)
+
     def span_before(self, at: int) -> tuple[float, int]:
         """A span of time that ends at this position ("two days" in "two days before"): hours and where it begins."""
         lexicon = self.rules.lexicon
@@ -256,14 +273,14 @@ class Scan:
         hours, number = lexicon.hours(self.tokens[at - 1]), lexicon.number(self.tokens[at - 2])
         if not hours or number is None or number <= 0:
             return 0.0, at
-        if at >= 3 and self.tokens[at - 3].lower == "half" and number == 1:
+        if at >= 3 and self.tokens[at - 3].lower in self.rules.grammar.half and number == 1:
             return hours / 2, at - 3
         return hours * number, at - 2
 
     def span_after(self, at: int, end: int) -> float:
         """A span of time after "by" ("by roughly ten years"): hours, or 0."""
         for i in range(at, min(end, at + 12, len(self.tokens))):
-            if self.tokens[i].lower == "by":
+            if self.tokens[i].lower in self.rules.grammar.by:
                 return next(
                     (
                         hours

@@ -6,14 +6,12 @@ from typing import NamedTuple
 
 from clinsafe.mitigations.cues import Match
 from clinsafe.mitigations.order.fronted import cleft, fronted, joined
-from clinsafe.mitigations.order.pack import Sign
+from clinsafe.mitigations.order.rules import Sign
 from clinsafe.mitigations.order.scan import Range, Scan
 from clinsafe.mitigations.order.timeline import is_point
 
 _WIDEST = 18  # tokens of the thing named after a cue
 _LONGEST = 50  # tokens of the main part
-_RESULTS = frozenset(["result", "results", "answer", "answers"])
-PLUPERFECT = frozenset(["had already", "had previously", "having already|previously"])
 _DIVIDES = frozenset(
     ["before", "after", "until", "led", "trailed", "when", "then", "earlier", "pair", "pair_back"]
 )
@@ -35,9 +33,9 @@ def prepositional(scan: Scan, index: int) -> Sides | None:
     named = _object(scan, index, high)
     if scan.bare(*named) and pronoun(scan, *named):
         return _referring(scan, cue, low)
-    if scan.bare(*named) and cue.cue.startswith("having"):
+    if scan.bare(*named) and cue.cue in scan.rules.special.absolute:
         return _absolute(scan, cue, named[1], low, high)
-    if scan.bare(*named) or (cue.cue.endswith("since") and is_point(scan, cue.end)):
+    if scan.bare(*named) or (cue.cue in scan.rules.special.before_point and is_point(scan, cue.end)):
         return None
     start = scan.span_before(cue.start)[1]
     parts = cleft(scan, cue, named, high)
@@ -144,7 +142,7 @@ def _object(scan: Scan, index: int, high: int) -> Range:
 
 def _verb_joined(scan: Scan, at: int, end: int) -> bool:
     """Whether an "and" goes on with a verb of the main clause ("after surgery and is now well")."""
-    if scan.tokens[at].lower not in ("and", "or"):
+    if scan.tokens[at].lower not in scan.rules.grammar.lists:
         return False
     auxiliary = scan.rules.grammar.auxiliary
     return any(
@@ -158,7 +156,7 @@ def _list_end(scan: Scan, comma: int, end: int) -> int:
         return 0
     for i in range(comma + 1, min(end, comma + 6)):
         token = scan.tokens[i]
-        if token.text == "," or token.lower in ("and", "or"):
+        if token.text == "," or token.lower in scan.rules.grammar.lists:
             return i + 1 if i > comma + 1 else 0
         if not scan.keys[i] and token.text.isalpha():
             return 0
@@ -173,7 +171,7 @@ def _stop(scan: Scan, index: int, start: int, end: int) -> int:
         if (
             cue.start > start
             and cue.value.kind in _DIVIDES
-            and cue.cue not in PLUPERFECT
+            and cue.cue not in scan.rules.special.already
             and not scan.bare(start, cue.start)
         ):
             return cue.start
@@ -195,12 +193,13 @@ def _after_earlier_cue(scan: Scan, index: int, low: int) -> int:
 
 def pronoun(scan: Scan, start: int, end: int) -> bool:
     """Whether a range is "it" or "that was done", which stand for something named before."""
+    grammar = scan.rules.grammar
     word = scan.tokens[start].lower if start < end else ""
     following = scan.tokens[start + 1].lower if start + 1 < end else ""
     return (
-        word in ("it", "they")
-        or any(t.lower in _RESULTS for t in scan.tokens[start:end])
-        or (word in ("this", "that", "these", "those") and following in ("", *scan.rules.grammar.auxiliary))
+        word in grammar.they
+        or any(t.lower in grammar.results for t in scan.tokens[start:end])
+        or (word in grammar.these and (not following or following in grammar.auxiliary))
     )
 
 

@@ -9,40 +9,33 @@ from clinsafe.mitigations.order.fact import status_fact
 from clinsafe.mitigations.order.pack import StatusRule
 from clinsafe.mitigations.order.scan import Range, Scan
 from clinsafe.mitigations.order.timeline import is_point
+from clinsafe.mitigations.order.whose import whose_state
 from clinsafe.protocols import Fact
 from clinsafe.text import Reading
-from clinsafe.text.context import KIN
 
 Thing = tuple[frozenset[str], str]  # keys of a thing and its name
 NOTHING: Thing = (frozenset(), "")
-_IT = frozenset(["it", "them", "they", "this", "these"])
-_ANAPHORS = frozenset(["the", "this", "that", "these", "those", "it", "its"])
-_POSSESSIVE = frozenset(["his", "her", "their", "my", "s"])
 _TARGET = 5  # content words of a target
-_NONE = frozenset(["no", "not", "nil", "any", "without", "nor", "or"])
-_CONDITIONAL = frozenset(["until", "till", "unless"])
 _REFERS = frozenset(["before", "after", "until", "when"])
-_OUT_OF = frozenset(["in", "of"])
 _NEGATION_REACH = 5  # tokens before a cue
 
 
 def states(reading: Reading, scan: Scan, said: Thing = NOTHING) -> Iterator[Fact]:
-    """Status facts of a sentence about the patient; `said` is what an "it" may stand for."""
-    if scan.sentence.subject != "patient":
-        return
+    """Status facts of a sentence; `said` is what an "it" may stand for."""
     found = scan.found
     last = NOTHING
     taken = [(m.start, m.end) for m in found if m.value.state != "none" and not m.value.weak]
     for match in found:
         rule = match.value
-        if (rule.state == "none" and not rule.onset) or _silent(scan, match, found) or _of_kin(scan, match):
+        if (rule.state == "none" and not rule.onset) or _silent(scan, match, found):
             continue
         target, name = _target(scan, match, taken)
         if not target and not rule.weak and not (rule.yields and _followed(scan, match)):
             target, name = _elsewhere(scan, match)
             target, name = (target, name) if target else last if last[0] or not _it(scan, match) else said
+        whose = whose_state(scan, match.start)
         if target and rule.onset:
-            yield from _onset(reading, scan, match, target, name)
+            yield from _onset(reading, scan, match, target, name, whose)
         if not target or rule.state == "none" or (rule.weak and not _plain(scan, match, found)):
             continue
         state = _state(scan, match, target)
@@ -50,29 +43,26 @@ def states(reading: Reading, scan: Scan, said: Thing = NOTHING) -> Iterator[Fact
             continue
         if not rule.weak:
             last = (target, name)
-        low, high = scan.segment(match.start)
-        yield status_fact(
-            reading, scan, rule, state, (match.start, match.end), target, scan.keyset((low, high)), name
-        )
+        yield status_fact(reading, scan, rule, state, (match.start, match.end), target, name, whose)
 
 
 def _it(scan: Scan, match: Match[StatusRule]) -> bool:
     """Whether a cue speaks of "it" ("start it again", "it was restarted")."""
     low, high = scan.segment(match.start)
     around = scan.tokens[max(low, match.start - 3) : min(high, match.end + 2)]
-    return any(token.lower in _IT for token in around)
+    return any(token.lower in scan.rules.grammar.it for token in around)
 
 
 def _onset(
-    reading: Reading, scan: Scan, match: Match[StatusRule], target: frozenset[str], name: str
+    reading: Reading, scan: Scan, match: Match[StatusRule], target: frozenset[str], name: str, whose: str
 ) -> Iterator[Fact]:
     """The fact that a thing is new or has been there long; "no new infarct" says neither."""
     before = scan.tokens[match.start - 1].lower if match.start else ""
-    if before not in _NONE and not _negated(scan, match):
+    if before not in scan.rules.grammar.denials and not _negated(scan, match):
         rule = match.value.model_copy(update={"axis": "onset"})
         state = (match.value.onset == "new", False)
         at = (match.start, match.end)
-        yield status_fact(reading, scan, rule, state, at, target, frozenset(), name)
+        yield status_fact(reading, scan, rule, state, at, target, name, whose)
 
 
 def _silent(scan: Scan, match: Match[StatusRule], found: Sequence[Match[StatusRule]]) -> bool:
@@ -81,16 +71,18 @@ def _silent(scan: Scan, match: Match[StatusRule], found: Sequence[Match[StatusRu
         return True
     if match.value.first and match.start != scan.segment(match.start)[0]:
         return True
-    if any(t.lower == "whether" for t in scan.tokens[max(0, match.start - _NEGATION_REACH) : match.start]):
+    grammar = scan.rules.grammar
+    near = scan.tokens[max(0, match.start - _NEGATION_REACH) : match.start]
+    if any(token.lower in grammar.questions for token in near):
         return True
     left, right = scan.chunk(match.start, match.end)
     told = scan.tokens[left : match.start]
-    if match.value.past and not any(token.lower in scan.rules.grammar.past for token in told):
+    if match.value.past and not any(token.lower in grammar.past for token in told):
         return True
     if _partial(scan, left, right) or _counted(scan, match):
         return True
     if (
-        match.cue == "past"
+        match.cue in scan.rules.special.before_number
         and match.end < right
         and scan.rules.lexicon.number(scan.tokens[match.end]) is not None
     ):
@@ -105,24 +97,15 @@ def _silent(scan: Scan, match: Match[StatusRule], found: Sequence[Match[StatusRu
     )
 
 
-def _of_kin(scan: Scan, match: Match[StatusRule]) -> bool:
-    """Whether the state is a relative's ("her father still smokes"); what a relative reports is the patient's."""
-    low, _ = scan.segment(match.start)
-    for i in range(low + 1, min(low + 4, match.start)):
-        if scan.tokens[i].lower in KIN and scan.tokens[i - 1].lower in _POSSESSIVE:
-            reports = scan.tokens[i + 1].lemma in scan.rules.grammar.reports
-            return not reports and scan.comma(i, match.start) < 0
-    return False
-
-
 def _partial(scan: Scan, left: int, right: int) -> bool:
-    """Whether a clause counts a part of a group: "most", "two in three", "29 of 31"."""
-    tokens, number = scan.tokens, scan.rules.lexicon.number
-    if any(tokens[i].lower in scan.rules.partial for i in range(left, right)):
+    """Whether a clause counts a part of a group: "most", "two in three", "29 of 31"; "many years" is a span."""
+    tokens, number, grammar = scan.tokens, scan.rules.lexicon.number, scan.rules.grammar
+    if any(tokens[i].lower in scan.rules.partial and not scan.spans(i) for i in range(left, right)):
         return True
     for i in range(left + 1, right - 1):
-        if tokens[i].lower in _OUT_OF and number(tokens[i - 1]) is not None:
-            total = i + 2 if tokens[i + 1].lower in _ANAPHORS | _POSSESSIVE and i + 2 < right else i + 1
+        if tokens[i].lower in grammar.out_of and number(tokens[i - 1]) is not None:
+            passed = tokens[i + 1].lower in grammar.anaphors or tokens[i + 1].lower in grammar.possessives
+            total = i + 2 if passed and i + 2 < right else i + 1
             if number(tokens[total]) is not None:  # "two in three", "four of the five"
                 return True
     return False
@@ -156,7 +139,7 @@ def _conditional(scan: Scan, match: Match[StatusRule]) -> bool:
     if match.value.axis != "treatment":
         return False
     for i in range(match.end, high):
-        if scan.tokens[i].lower in _CONDITIONAL:
+        if scan.tokens[i].lower in scan.rules.grammar.waiting:
             return True
         if scan.soft(i):
             break
@@ -173,7 +156,7 @@ def _conditional(scan: Scan, match: Match[StatusRule]) -> bool:
 
 def _verb_added(scan: Scan, start: int, match: Match[StatusRule]) -> bool:
     """Whether the cue is a second verb behind the named event: "held before the scan and resumed after it"."""
-    if match.start - 1 <= start or scan.tokens[match.start - 1].lower not in ("and", "but"):
+    if match.start - 1 <= start or scan.tokens[match.start - 1].lower not in scan.rules.grammar.adds:
         return False
     return not scan.tokens[match.start].lower.endswith("ing") and not scan.bare(start, match.start)
 
@@ -210,7 +193,7 @@ def _plain(scan: Scan, match: Match[StatusRule], found: Sequence[Match[StatusRul
     if others or scan.negated(low, match.start):
         return False
     following = scan.tokens[match.end].lower if match.end < len(scan.tokens) else ""
-    return not (match.value.id == "status.has" and following in scan.rules.grammar.not_had)
+    return not (match.value.has and following in scan.rules.grammar.not_had)
 
 
 # ── what the state is of ─────────────────────────────────────────────────────────────────────────
@@ -235,7 +218,9 @@ def _light(scan: Scan, match: Match[StatusRule], taken: Sequence[Range]) -> tupl
         tokens = [
             t for start, end in ranges for t in scan.tokens[start:end] if t.text.isalpha() and len(t.key) > 2
         ]
-        if any(t.lower in _ANAPHORS for start, end in ranges for t in scan.tokens[start:end]):
+        if any(
+            t.lower in scan.rules.grammar.anaphors for start, end in ranges for t in scan.tokens[start:end]
+        ):
             continue  # "the drug" is one named before
         if len(tokens) > 1 and any(t.lower in scan.rules.headings for t in tokens):
             return frozenset(t.key for t in tokens), " ".join(t.text for t in tokens[:6])

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import TypeVar
 
 from clinsafe.mitigations.cues import Match
 from clinsafe.mitigations.order.fact import Event, event, order_fact
-from clinsafe.mitigations.order.pack import Rank, Sign
+from clinsafe.mitigations.order.rules import Rank, Sign
 from clinsafe.mitigations.order.scan import Range, Scan
-from clinsafe.mitigations.order.sides import PLUPERFECT
 from clinsafe.protocols import Fact
 from clinsafe.text import Reading
 
-_PLAIN = frozenset(["then", "and then", "only then", "but|and only then"])
-_JOINS = frozenset(["and", "but", ",", "(", ")", "or"])
-_CONDITIONS = frozenset(["if", "when", "where", "whenever", "should", "before"])
-_MOST_STEPS = 12  # steps of one sentence
+T = TypeVar("T")
+_MARKS = frozenset(",()")
+_MOST_STEPS = 12  # steps of one sentence; where there are more the sentence is told as unread
 _LIST = 10  # tokens of a short list
 _LONGEST = 60  # tokens of a list
 
@@ -27,7 +26,7 @@ def steps(reading: Reading, scan: Scan, before: Scan | None) -> Iterator[Fact]:
         kind = _kind(scan, cue)
         if kind not in ("then", "earlier") and not _follows(scan, cue):
             continue
-        if cue.cue in PLUPERFECT and not _alone(scan, cue):
+        if cue.cue in scan.rules.special.already and not _alone(scan, cue):
             continue
         sides = _sides(scan, index)
         if sides is None:
@@ -46,9 +45,8 @@ def steps(reading: Reading, scan: Scan, before: Scan | None) -> Iterator[Fact]:
 def _kind(scan: Scan, cue: Match[Sign]) -> str:
     """The kind of a cue; "before" and "after" with nothing behind them are steps ("feed started after")."""
     _, high = scan.segment(cue.start)
-    if cue.cue in ("before", "after") and (cue.end >= high or scan.tokens[cue.end].text in ",()"):
-        return "earlier" if cue.cue == "before" else "then"
-    return cue.value.kind
+    closes = cue.end >= high or scan.tokens[cue.end].text in _MARKS
+    return scan.rules.special.alone.get(cue.cue, cue.value.kind) if closes else cue.value.kind
 
 
 def _alone(scan: Scan, cue: Match[Sign]) -> bool:
@@ -68,12 +66,13 @@ def listed(reading: Reading, scan: Scan) -> Iterator[Fact]:
         if scan.bare(low, end) and low >= 2:
             low, end = scan.segment(low - 2)
         parts, start = [], max(low, end - _LONGEST)
+        scan.cut = scan.cut or not scan.bare(low, start)
         for i in range(start, end + 1):
             if i == end or scan.soft(i):
                 if not scan.bare(start, i):
                     parts.append(event(scan, ((start, i),)))
                 start = i + 1
-        for early, late in pairwise(parts[:_MOST_STEPS]):
+        for early, late in pairwise(_first(scan, parts)):
             fact = order_fact(reading, scan, early, late, (cue.start, cue.end), cue.value.rule)
             if fact:
                 yield fact
@@ -83,7 +82,9 @@ def _follows(scan: Scan, cue: Match[Sign]) -> bool:
     """ "Lipid checks follow": nothing stands after the verb."""
     _, high = scan.segment(cue.start)
     return (
-        cue.value.kind == "trailed" and cue.cue.endswith("follow") and (cue.end >= high or scan.soft(cue.end))
+        cue.value.kind == "trailed"
+        and cue.cue in scan.rules.special.closing
+        and (cue.end >= high or scan.soft(cue.end))
     )
 
 
@@ -93,8 +94,10 @@ def _sides(scan: Scan, index: int) -> tuple[Range, Range] | None:
     low, high = scan.segment(cue.start)
     start = scan.span_before(cue.start)[1]
     low = max([low, *(c.end for c in scan.cues[:index] if c.value.kind == cue.value.kind and c.end <= start)])
-    plain = cue.cue in _PLAIN
-    opens = plain or start <= low or scan.soft(start - 1) or scan.tokens[start - 1].text in _JOINS
+    plain = cue.cue in scan.rules.special.plain
+    before = scan.tokens[start - 1] if start > low else None
+    joined = before is None or before.text in _MARKS or before.text in scan.rules.grammar.joins
+    opens = plain or joined or scan.soft(start - 1)
     after = cue.end + 1 if cue.end < high and scan.tokens[cue.end].text == "," else cue.end
     stop = _end_of_own(scan, index, after, high)
     closes = cue.end >= high or (scan.soft(cue.end) and not opens and not plain)
@@ -113,14 +116,14 @@ def _sides(scan: Scan, index: int) -> tuple[Range, Range] | None:
 
 def _own_start(scan: Scan, low: int, start: int) -> int:
     """Where the step begins that a cue closes: at the last clause, or at a "with" before it."""
-    left = start
+    left, beside = start, scan.rules.grammar.beside
     while left > low and not (scan.soft(left - 1) and not scan.bare(left, start)):
         left -= 1
     for i in range(start - 1, left, -1):
-        if scan.tokens[i].lower == "with" and not scan.bare(left, i) and not scan.bare(i, start):
+        if scan.tokens[i].lower in beside and not scan.bare(left, i) and not scan.bare(i, start):
             return i
     for i in range(left - 1, max(low, left - _LIST), -1):
-        if scan.tokens[i].lower == "with" and scan.tokens[i - 1].text == "," and not scan.bare(low, i):
+        if scan.tokens[i].lower in beside and scan.tokens[i - 1].text == "," and not scan.bare(low, i):
             return i  # "A, with B and C afterwards"
     return left
 
@@ -166,7 +169,7 @@ def _rest_elsewhere(scan: Scan, cue: Match[Sign], high: int, own: Range) -> Rang
 
 def ranked(reading: Reading, scan: Scan) -> Iterator[Fact]:
     """Facts of "FOLFOX first-line, FOLFIRI second" and of "(1) A, (2) B"."""
-    marks = [cue for cue in scan.ranks if not cue.value.bare or _at_edge(scan, cue)][:_MOST_STEPS]
+    marks = _first(scan, [cue for cue in scan.ranks if not cue.value.bare or _at_edge(scan, cue)])
     steps_ = []
     for cue in marks:
         chunk = scan.chunk(cue.start, cue.end)
@@ -212,13 +215,21 @@ def _only_first(reading: Reading, scan: Scan, steps_: list[tuple[Match[Rank], Ev
 def _opened_by_condition(reading: Reading, scan: Scan, cue: Match[Rank]) -> Fact | None:
     """ "If Y is needed, do X first": what the opening clause speaks of comes after."""
     low, high = scan.segment(cue.start)
-    if scan.tokens[low].lower not in _CONDITIONS or (cue.end < high and not scan.bare(cue.end, high)):
+    if scan.tokens[low].lower not in scan.rules.grammar.conditions or (
+        cue.end < high and not scan.bare(cue.end, high)
+    ):
         return None
     comma = scan.comma(low, cue.start)
     if comma < 0 or scan.bare(low, comma) or scan.bare(comma, cue.start):
         return None
     early, late = event(scan, ((comma + 1, cue.start),)), event(scan, ((low, comma),))
     return order_fact(reading, scan, early, late, (cue.start, cue.end), cue.value.rule)
+
+
+def _first(scan: Scan, parts: list[T]) -> list[T]:
+    """The first steps; where there are more, the sentence was not read to its end."""
+    scan.cut = scan.cut or len(parts) > _MOST_STEPS
+    return parts[:_MOST_STEPS]
 
 
 def _at_edge(scan: Scan, cue: Match[Rank]) -> bool:
@@ -242,7 +253,7 @@ def _numbered(reading: Reading, scan: Scan) -> Iterator[Fact]:
     if first == 2:
         expected.insert(0, -2)
     ends = [*(i - 1 for i in expected[1:]), len(tokens)]
-    parts = [event(scan, ((i + 2, end),)) for i, end in zip(expected, ends, strict=True)][:_MOST_STEPS]
+    parts = _first(scan, [event(scan, ((i + 2, end),)) for i, end in zip(expected, ends, strict=True)])
     for n, early in enumerate(parts):
         for late in parts[n + 1 :]:
             at = (expected[n + 1], expected[n + 1] + 1) if n + 1 < len(expected) else (0, 1)

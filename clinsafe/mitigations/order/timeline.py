@@ -10,7 +10,7 @@ from clinsafe.mitigations.order.scan import Range, Scan
 from clinsafe.protocols import Fact
 from clinsafe.text import Reading
 
-_MOST = 6  # points of one sentence
+_MOST = 12  # points of one sentence; where there are more the sentence is told as unread
 _YEARS = (1900, 2100)
 
 
@@ -49,12 +49,15 @@ def _points(scan: Scan) -> list[Point]:
     found: list[Point] = []
     at = 0
     pointers, units = scan.rules.pointers, scan.rules.timeline.units
-    while at < len(scan.tokens) and len(found) < _MOST:
+    while at < len(scan.tokens):
         lower = scan.tokens[at].lower
         if lower[0] not in "0123456789" and lower not in pointers and lower not in units:
             at += 1
             continue
         point = _named(scan, at) or _number(scan, at) or _elliptic(scan, at, found)
+        if point and len(found) == _MOST:
+            scan.cut = True
+            break
         if point:
             found.append(point)
         at = point.at[1] if point else at + 1

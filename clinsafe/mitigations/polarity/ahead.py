@@ -125,7 +125,7 @@ class _Ahead:
         return self._after_and(index + 1) if kind == AND else self._after_comma(index + 1)
 
     def _after_and(self, index: int) -> bool:
-        if not self._chunk(index)[0]:
+        if not self._chunk(index):
             return False
         self.sure = self.sure and self.both
         return True
@@ -138,31 +138,30 @@ class _Ahead:
             return len(self.scope.heads) + len(self.scope.maybe) > 1 or self.listing
         if self.closed and not self._closes(index):
             return False
-        if not self._chunk(index)[0]:
+        if not self._chunk(index):
             return False
         if not self.listing and not self._closes(index):
             self.sure = False
         return True
 
-    def _chunk(self, index: int) -> tuple[bool, int]:
-        """Whether a bare noun phrase begins here, and the class of what ends it."""
+    def _chunk(self, index: int) -> bool:
+        """Whether a bare noun phrase begins here."""
         line, words = self.line, 0
         for at in range(index, min(index + FARTHEST, len(line.tokens))):
             kind = line.kind[at]
             if kind in (WORD, HYPHEN, MARK):
                 cue = line.lexical[at]
                 if cue is not None and (cue.about or cue.sign < 0):
-                    return False, kind
+                    return False
                 words += kind == WORD
             elif (kind == HELP and not line.among(at, "auxiliaries")) or (
                 kind == DET and not words and line.lower(at) in ("any", "other")
             ):
                 continue
             else:
-                return words > 0 and kind not in (HELP, NUMBER, DET, COLON, RELATIVE) and not self._predicate(
-                    at
-                ), kind
-        return words > 0, STOP
+                opens_clause = kind in (HELP, NUMBER, DET, COLON, RELATIVE) or self._predicate(at)
+                return words > 0 and not opens_clause
+        return words > 0
 
     def _predicate(self, index: int) -> bool:
         op = self.line.op(index)
@@ -176,7 +175,7 @@ class _Ahead:
             if kind == OR:
                 return True
             if kind == AND:
-                return self._chunk(at + 1)[0]
+                return self._chunk(at + 1)
             if kind in (STOP, OP, NUMBER, RELATIVE, COLON) or (
                 kind == HELP and line.among(at, "auxiliaries")
             ):

@@ -50,8 +50,8 @@ class _Behind:
 
     def _skip(self, index: int) -> int:
         """Over helpers and negations before the predicate, and over one aside between commas or brackets."""
-        line = self.line
-        while index >= 0 and (line.kind[index] in (HELP, MARK, COLON, DET) or self._transparent(index)):
+        line, least = self.line, max(0, index - FARTHEST)
+        while index >= least and (line.kind[index] in (HELP, MARK, COLON, DET) or self._transparent(index)):
             index -= 1
         if index > 0 and line.lower(index) in (",", ")"):
             mate = "," if line.lower(index) == "," else "("

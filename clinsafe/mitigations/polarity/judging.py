@@ -53,9 +53,9 @@ class Judge(NamedTuple):
     generic: frozenset[str]
     trust: Mapping[str, float]
     paired: frozenset[str]
-    means: frozenset[str] = frozenset()
-    times: frozenset[str] = frozenset()
-    bodily: frozenset[str] = frozenset()
+    means: frozenset[str]
+    times: frozenset[str]
+    bodily: frozenset[str]
 
 
 class Left(NamedTuple):
@@ -240,11 +240,16 @@ def settled(found: Sequence[tuple[Match, float]]) -> list[tuple[Match, float]]:
     kept = [(pair, sure) for pair, sure in found if not pair.conflict or sure >= SURE]
     named = {_place(pair) for pair, _ in kept if pair.conflict and not pair.query.whole}
     kept = [(pair, sure) for pair, sure in kept if not pair.query.whole or _place(pair) not in named]
-    loose = [pair for pair, _ in kept if pair.conflict and _loose(pair)]
+    loose: dict[tuple[int, int], list[Match]] = {}
+    for pair, _ in kept:
+        if pair.conflict and _loose(pair):
+            loose.setdefault(_place(pair), []).append(pair)
     return [
         (pair, sure)
         for pair, sure in kept
-        if not (pair.conflict and _loose(pair) and any(_cancels(pair, other) for other in loose))
+        if not (
+            pair.conflict and _loose(pair) and any(_cancels(pair, other) for other in loose[_place(pair)])
+        )
     ]
 
 
@@ -257,9 +262,8 @@ def _loose(pair: Match) -> bool:
 
 
 def _cancels(pair: Match, other: Match) -> bool:
-    """Whether, in one piece, the one says of one word what the other says of another, the other way round."""
+    """Whether, in one piece of the same sentences, the one says of one word what the other says of another, the other
+    way round."""
     if (pair.query.sign == ABSENT) == (other.query.sign == ABSENT):
         return False
-    sides = ((pair.query, other.query), (pair.passage, other.passage))
-    same = all(a.fact.normal["sentence"] == b.fact.normal["sentence"] for a, b in sides)
-    return same and any(a.piece == b.piece for a, b in sides)
+    return pair.query.piece == other.query.piece or pair.passage.piece == other.passage.piece

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from clinsafe.mitigations.align import coverage, mass, overlap
+from clinsafe.mitigations.bounds import TooMuchToCompare
+from clinsafe.mitigations.index import Effort, Index
 from clinsafe.mitigations.polarity.judging import Judge, certainty, senses, settled
 from clinsafe.mitigations.polarity.mention import ABSENT, LEFT_OPEN, PRESENT, UNDECIDED, Match, Mention
 from clinsafe.mitigations.polarity.mentions import PAST, Said
@@ -13,8 +15,11 @@ from clinsafe.protocols import Fact, Span
 
 _STRICT = frozenset(["=allergy", "allergi"])  # what it is an allergy to makes another thing of it
 _TELLING = 3  # content words a sentence must have to be compared as a whole
-_MOST = 24  # facts of one key that are looked at
-_SAME = 0.45  # weight of the content words that two sentences of the same words may differ by
+_MOST = 20_000  # mentions, and pairs of sentences of the same words, that one comparison looks at
+Rows = dict[
+    str, list[tuple[Fact, int]]
+]  # key -> facts with it, and which of their words it is (-1: what they sign)
+_SAME = 0.45  # weight of the content words that two sentences of the same words may differ by: one light word
 _MARGIN = 0.05  # how much better the best disagreeing mention must fit than the best one that does not
 _CLEARLY = 0.3  # the same where there is one that does not
 _MODIFIERS = 0.5  # share of the denied thing's modifiers that the other side must know
@@ -25,32 +30,60 @@ _ENOUGH = 4  # keys
 
 
 def match(query: Sequence[Fact], passage: Sequence[Fact], judge: Judge) -> list[tuple[Match, float]]:
-    """Aligned things with how sure each is: agreements, and the conflicts that are sure enough."""
+    """Aligned things with how sure each is: agreements, and the conflicts that are sure enough.
+
+    Raises:
+        TooMuchToCompare: the texts speak of the same things more often than is looked at, and no conflict was found.
+    """
     mine, theirs = senses(query), senses(passage)
     found = []
-    for pair in pairs(query, passage, judge.generic):
-        one, other = (side.fact.normal["sentence"] for side in (pair.query, pair.passage))
-        sure = certainty(pair, mine[one], theirs[other], judge) if pair.conflict else 1.0
-        found.append((pair, sure))
-    return settled(found)
+    left: TooMuchToCompare | None = None
+    try:
+        for pair in pairs(query, passage, judge.generic):
+            one, other = (side.fact.normal["sentence"] for side in (pair.query, pair.passage))
+            sure = certainty(pair, mine[one], theirs[other], judge) if pair.conflict else 1.0
+            found.append((pair, sure))
+    except TooMuchToCompare as error:
+        left = error  # a conflict stands whatever else is said
+    sure_enough = settled(found)
+    if left is not None and not any(pair.conflict for pair, _ in sure_enough):
+        raise left
+    return sure_enough
 
 
 def pairs(query: Sequence[Fact], passage: Sequence[Fact], generic: frozenset[str]) -> Iterator[Match]:
     """For each signed thing of either side its best mention on the other side."""
-    yield from _same_words(query, passage)
+    effort = Effort(_MOST)
+    if len(query) * len(passage) > _MOST:
+        query, passage = _told_once(query), _told_once(passage)
+    yield from _same_words(query, passage, effort)
     mine, theirs = _index(query), _index(passage)
     own = {False: mine, True: theirs}
     done: set[tuple[str, int, int]] = set()
     for one, other, turned in ((query, theirs, False), (passage, mine, True)):
         for fact in _distinct(one):
-            found = _best(_signed(fact), other.get(fact.normal["key"], ()), generic)
-            if found is None or (found.conflict and _otherwise(found, own[turned], generic)):
+            rows = other.get(fact.normal["key"], ())
+            effort.spend(len(rows))
+            found = _best(_signed(fact), rows, generic)
+            if found is None or (found.conflict and _otherwise(found, own[turned], generic, effort)):
                 continue
             pair = Match(found.passage, found.query, found.conflict, found.score) if turned else found
             mark = (pair.query.key, pair.query.span.start, pair.passage.span.start)
             if mark not in done:
                 done.add(mark)
                 yield pair
+
+
+def _told_once(facts: Sequence[Fact]) -> Sequence[Fact]:
+    """Of what a long text says again and again, the first."""
+    first: dict[object, Fact] = {}
+    for fact in facts:
+        normal = dict(fact.normal)
+        del normal["sentence"]
+        if normal["kind"] == "said":
+            normal["words"] = tuple((key, joined, sure) for key, _, _, joined, sure in normal["words"])
+        first.setdefault((fact.rule, frozenset(normal.items())), fact)
+    return list(first.values())
 
 
 def _distinct(facts: Sequence[Fact]) -> Iterator[Fact]:
@@ -72,14 +105,13 @@ def _distinct(facts: Sequence[Fact]) -> Iterator[Fact]:
             yield fact
 
 
-def _same_words(query: Sequence[Fact], passage: Sequence[Fact]) -> Iterator[Match]:
+def _same_words(query: Sequence[Fact], passage: Sequence[Fact], effort: Effort) -> Iterator[Match]:
     """Two sentences of the same content words, of which one is a denial and the other none."""
-    senses = _senses(passage)
+    senses = Index(_senses(passage))
     for one in _senses(query):
-        for other in senses:
-            if abs(len(one.normal["wide_keys"]) - len(other.normal["wide_keys"])) > 1 or not _one_more(
-                one.normal, other.normal
-            ):
+        wide = one.normal["wide_keys"]
+        for other in senses.at(senses.sharing("wide_keys", wide, len(wide) - 1), effort):
+            if abs(len(wide) - len(other.normal["wide_keys"])) > 1 or not _one_more(one.normal, other.normal):
                 continue
             a, b = one.normal["wide_keys"], other.normal["wide_keys"]
             if mass(a ^ b) <= _SAME:
@@ -88,7 +120,7 @@ def _same_words(query: Sequence[Fact], passage: Sequence[Fact]) -> Iterator[Matc
 
 
 def _senses(facts: Sequence[Fact]) -> list[Fact]:
-    found = [
+    return [
         fact
         for fact in facts
         if fact.normal["kind"] == "sense"
@@ -96,7 +128,6 @@ def _senses(facts: Sequence[Fact]) -> list[Fact]:
         and not _exempt(fact.normal)
         and not fact.normal["counted"]
     ]
-    return found[: 2 * _MOST]
 
 
 def _one_more(one: Any, other: Any) -> bool:
@@ -120,14 +151,17 @@ def _exempt(normal: Any) -> bool:
     return bool(normal["asked"] or normal["relative"])
 
 
-def _index(facts: Sequence[Fact]) -> dict[str, list[Fact]]:
-    found: dict[str, list[Fact]] = {}
+def _index(facts: Sequence[Fact]) -> Rows:
+    found: Rows = {}
     for fact in facts:
-        if not fact.normal["asked"] and fact.normal["kind"] != "sense":
-            for key in fact.normal["keys"]:
-                rows = found.setdefault(key, [])
-                if len(rows) < _MOST:
-                    rows.append(fact)
+        normal = fact.normal
+        if normal["asked"] or normal["kind"] == "sense":
+            continue
+        if normal["kind"] == "signed":
+            found.setdefault(normal["key"], []).append((fact, -1))
+        else:
+            for at, (key, *_) in enumerate(normal["words"]):
+                found.setdefault(key, []).append((fact, at))
     return found
 
 
@@ -139,18 +173,14 @@ def _signed(fact: Fact) -> Mention:
     )  # fmt: skip
 
 
-def _mentions(key: str, facts: Sequence[Fact]) -> Iterator[Mention]:
-    for fact in facts:
-        if fact.normal["kind"] == "signed":
-            if not fact.normal["relative"]:
-                yield _signed(fact)
-            else:
-                yield _undecided(fact)
-            continue
-        for at, row in enumerate(fact.normal["words"]):
-            said = Said(*row)
-            if said.key == key:
-                yield _said(fact, at, said)
+def _mentions(rows: Sequence[tuple[Fact, int]]) -> Iterator[Mention]:
+    for fact, at in rows:
+        if at >= 0:
+            yield _said(fact, at, Said(*fact.normal["words"][at]))
+        elif fact.normal["relative"]:
+            yield _undecided(fact)
+        else:
+            yield _signed(fact)
 
 
 def _undecided(fact: Fact) -> Mention:
@@ -172,12 +202,12 @@ def _said(fact: Fact, at: int, said: Said) -> Mention:
     )  # fmt: skip
 
 
-def _best(one: Mention, facts: Sequence[Fact], generic: frozenset[str]) -> Match | None:
+def _best(one: Mention, rows: Sequence[tuple[Fact, int]], generic: frozenset[str]) -> Match | None:
     """The mention that fits best; a conflict only if none that does not disagree fits as well."""
     against: Mention | None = None
     for_it: Mention | None = None
     worst, best = -1.0, -1.0
-    for other in _mentions(one.key, facts):
+    for other in _mentions(rows):
         score = _fit(one, other)
         if _disagree(one.sign, other.sign) and not _past_only(one, other):
             if score > worst and _comparable(one, other, generic):
@@ -191,15 +221,17 @@ def _best(one: Mention, facts: Sequence[Fact], generic: frozenset[str]) -> Match
     return None
 
 
-def _otherwise(found: Match, own: dict[str, list[Fact]], generic: frozenset[str]) -> bool:
+def _otherwise(found: Match, own: Rows, generic: frozenset[str], effort: Effort) -> bool:
     """ "Right effusion", "right effusion, none on the left": whether the denying text says the thing as well."""
     fact, other = found.query, found.passage
     if other.signed:
         return False
+    rows = own.get(fact.key, ())
+    effort.spend(len(rows))
     return any(
         one.sign == other.sign and one.fact is not fact.fact and _fit(one, other) >= found.score
         and _same_thing(fact, one, generic)
-        for one in _mentions(fact.key, own.get(fact.key, ()))
+        for one in _mentions(rows)
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from clinsafe.mitigations.polarity.line import OPEN, PLAIN, QUALIFIER, SIGNED, L
 from clinsafe.mitigations.polarity.marks import marks, pieces
 from clinsafe.mitigations.polarity.mention import ABSENT, LEFT_OPEN, PRESENT, UNDECIDED
 from clinsafe.mitigations.polarity.naming import ACTIONS, ADJECTIVE, form, subject, tail
+from clinsafe.mitigations.polarity.region import WALK
 from clinsafe.mitigations.polarity.rules import (
     AND,
     COMMA,
@@ -31,6 +32,7 @@ from clinsafe.mitigations.polarity.rules import (
     Cue,
     Rules,
 )
+from clinsafe.mitigations.polarity.schema import ABNORMAL
 from clinsafe.mitigations.polarity.signs import sign
 from clinsafe.protocols import Fact
 from clinsafe.text import Reading
@@ -126,8 +128,6 @@ class _Sentence:
     def _sense(self, facts: Sequence[Fact]) -> Fact:
         """The sentence as a whole: its content words, and whether its negations come to a denial."""
         line, tokens = self.line, self.sentence.tokens
-        denials = sum(op.cue.sign < 0 and op.cue.kind in ("negator", "predicate") for op in line.ops)
-        denials += sum(cue is not None and cue.sign < 0 for cue in line.lexical)
         cues = [op.words for op in line.ops if op.cue.sign < 0 and op.cue.kind in ("negator", "predicate")]
         unread = any(op.cue.kind in ("pseudo", "open", "exception") for op in line.ops)
         quantifiers, telling = self.rules.quantifiers, self.rules.sets["telling"]
@@ -141,7 +141,6 @@ class _Sentence:
             "wide_keys": self.wide,
             "cues": (*sorted(cues), *sorted(c.concept for c in line.lexical if c is not None and c.sign < 0)),
             "verbal": any(op.cue.reach == "verb" for op in line.ops),
-            "sign": {0: 1, 1: -1}.get(denials, 0),
             "counted": unread or any(t.lower in quantifiers or t.lower in telling for t in tokens),
         }
         return Fact(
@@ -195,7 +194,7 @@ class _Sentence:
         kind = self.line.kind
         for step in (-1, 1):
             at = index + step
-            while 0 <= at < len(kind) and kind[at] not in (COMMA, STOP, AND):
+            while 0 <= at < len(kind) and abs(at - index) < WALK and kind[at] not in (COMMA, STOP, AND):
                 op = self.line.op(at)
                 if op is not None and op.cue.kind == "negator":
                     return True
@@ -220,7 +219,7 @@ class _Sentence:
         return index > 0 and line.kind[index - 1] == HELP and line.be_before(index)
 
     def _state(self, index: int, near: frozenset[str]) -> Fact:
-        cue = self.rules.signed["abnormal"]
+        cue = self.rules.signed[ABNORMAL]
         fact = self._fact(index, near, cue.concept, PRESENT, cue)
         other = {"unless_keys": frozenset([self.sentence.tokens[index].key])}
         return replace(fact, cue=self.line.lower(index), normal={**fact.normal, **other})
@@ -318,7 +317,7 @@ class _Sentence:
         if self._key(index) not in self.rules.lifelong or line.lower(index + 1) not in ("to", "of"):
             return []
         at, found = index + 2, []
-        while at < len(line.tokens) and line.kind[at] in (WORD, DET, HYPHEN, MARK):
+        while at < min(len(line.tokens), index + WALK) and line.kind[at] in (WORD, DET, HYPHEN, MARK):
             if line.kind[at] == WORD and self.sentence.tokens[at].key:
                 found.append(at)
             at += 1

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from clinsafe.mitigations.polarity.behind import behind
 from clinsafe.mitigations.polarity.line import Line, Op
+from clinsafe.mitigations.polarity.region import WALK
 from clinsafe.mitigations.polarity.rules import DET, HYPHEN, MARK, PREP, WORD, Cue
 
 ACTIONS = frozenset(
@@ -56,8 +57,8 @@ def tail(line: Line, index: int, key: Callable[[int], str]) -> frozenset[str]:
     at = index + 1
     if at >= len(line.tokens) or line.kind[at] != PREP:
         return frozenset()
-    found = set()
-    while at < len(line.tokens) and line.kind[at] in (PREP, DET, WORD, HYPHEN, MARK):
+    found, last = set(), min(len(line.tokens), index + WALK)
+    while at < last and line.kind[at] in (PREP, DET, WORD, HYPHEN, MARK):
         side = line.among(at, "sides")
         found.add("~" + line.lower(at) if side else key(at) if line.kind[at] == WORD else "")
         at += 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from clinsafe.mitigations.polarity.ahead import ahead
 from clinsafe.mitigations.polarity.behind import behind
 from clinsafe.mitigations.polarity.line import OPEN, SHADED, SIGNED, Line, Op
-from clinsafe.mitigations.polarity.region import REACH, apply, ends_piece, shade_clause
+from clinsafe.mitigations.polarity.region import REACH, WALK, apply, ends_piece, shade_clause
 from clinsafe.mitigations.polarity.rules import (
     AND,
     COMMA,
@@ -15,7 +15,6 @@ from clinsafe.mitigations.polarity.rules import (
     MARK,
     NUMBER,
     OP,
-    OR,
     PREP,
     STOP,
     WORD,
@@ -57,11 +56,16 @@ def _no_subject(line: Line, op: Op, scope: Scope | None) -> bool:
     """ "... *and restarted* a week later": neither a subject nor an object of its own."""
     if scope is None:
         return True
-    at = op.start - 1
-    while at > 0 and line.kind[at] == HELP:
-        at -= 1
+    at = _over_helpers(line, op.start - 1)
     joined = line.kind[at] in (COMMA, STOP, AND)
     return all((joined and one < op.start) or line.among(one, "spans") for one in scope.heads)
+
+
+def _over_helpers(line: Line, at: int) -> int:
+    least = max(0, at - WALK)
+    while at > least and line.kind[at] == HELP:
+        at -= 1
+    return at
 
 
 def _taken_up(line: Line, op: Op, scope: Scope | None) -> bool:
@@ -69,7 +73,7 @@ def _taken_up(line: Line, op: Op, scope: Scope | None) -> bool:
     if op.cue.id != "resumed" or op.flip < 0 or not _no_subject(line, op, scope):
         return False
     held = {at for at, other in enumerate(line.ops) if other.start < op.start and other.cue.id == "withheld"}
-    for at in range(op.start):
+    for at in range(max(0, op.start - WALK), op.start):
         if line.rule[at] in held and line.state[at] == SIGNED:
             line.state[at] = SHADED
     return True
@@ -78,7 +82,7 @@ def _taken_up(line: Line, op: Op, scope: Scope | None) -> bool:
 def _of_no_patient(line: Line, op: Op) -> bool:
     """ "CMV-negative units" names a product, "patients with surgery were excluded" tells of a study."""
     if op.words == "- negative":
-        return op.flip == 0 or not ends_piece(line, op.end)
+        return not ends_piece(line, op.end)
     people = range(max(0, op.start - REACH), op.start)
     return op.cue.id == "excluded" and any(line.among(at, "people") for at in people)
 
@@ -112,9 +116,6 @@ def _aside(line: Line, op: Op) -> bool:
     if op.flip < 0 or op.cue.reach == "join" or not op.start:
         return False
     before = line.lower(op.start - 1)
-    base = line.tokens[op.start].lower == line.tokens[op.start].lemma
-    if op.cue.open and base and line.kind[op.start - 1] in (STOP, COMMA):
-        return True  # "work-up, rule out polyps"
     if line.lower(op.start).endswith("ing"):
         return line.kind[op.start - 1] == PREP and before != "with"
     return (
@@ -170,13 +171,12 @@ def _find(line: Line, op: Op, before: bool, start: int) -> Scope | None:
 
 def _earlier_subject(line: Line, start: int) -> Scope:
     """ "X may be used here *but is contraindicated* there": the subject of the clause before."""
-    at = start - 1
-    while at > 0 and line.kind[at] == HELP:
-        at -= 1
+    at = _over_helpers(line, start - 1)
     scope = Scope()
     if at < 1 or not line.among(at, "joins") or (at == start - 1 and line.lower(at) != "but"):
         return scope
-    while at > 0 and (line.kind[at - 1] != STOP or line.lower(at - 1) == "but"):
+    least = max(0, start - WALK)
+    while at > least and (line.kind[at - 1] != STOP or line.lower(at - 1) == "but"):
         at -= 1
     run = []
     for index in range(at, start):
@@ -200,7 +200,4 @@ def _joined(line: Line, op: Op) -> Scope | None:
     if at is None:
         return None
     scope.heads.append(at)
-    place = at - 1
-    while place >= 0 and line.kind[place] == OR:  # "ulcer- or tumour-free"
-        place -= 2
     return scope

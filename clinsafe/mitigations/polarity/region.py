@@ -7,6 +7,7 @@ from clinsafe.mitigations.polarity.rules import AND, COMMA, STOP
 from clinsafe.mitigations.polarity.scope import Scope
 
 REACH = 12  # tokens a verb negation looks ahead for its verb; other walks are multiples of it
+WALK = 5 * REACH  # tokens the longest walk goes
 
 
 def shade_clause(line: Line, start: int, end: int, number: int) -> None:
@@ -39,7 +40,7 @@ def ends_piece(line: Line, index: int) -> bool:
 
 def piece_end(line: Line, index: int) -> int:
     """Where the piece that holds this token ends; no farther than a walk goes."""
-    last = min(len(line.tokens), index + 5 * REACH)
+    last = min(len(line.tokens), index + WALK)
     while index < last and index < len(line.tokens) and line.kind[index] not in (COMMA, STOP):
         index += 1
     return index

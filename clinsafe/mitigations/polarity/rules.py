@@ -1,4 +1,4 @@
-"""The pack ``mitigations/negation.yaml``: its schema, and the look-up tables made of it."""
+"""The look-up tables made of ``mitigations/negation.yaml``."""
 
 from __future__ import annotations
 
@@ -6,124 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from pydantic import Field
-
-from clinsafe.content import Content, Record
+from clinsafe.content import Content
 from clinsafe.mitigations.cues import CueTable
-from clinsafe.mitigations.pack import RuleId, load_pack
+from clinsafe.mitigations.pack import load_pack
 from clinsafe.mitigations.polarity.judging import Judge
+from clinsafe.mitigations.polarity.schema import Affixes, Grammar, Pack, Signed
 from clinsafe.text.vocabulary import Vocabulary, load_vocabulary
 
-Words = tuple[str, ...]
-Sign = Literal["+", "-"]
 _REMEMBERED = 50_000
 _LONGEST = 40
 _SHORTEST = 4
-
-
-class Negator(Record):
-    """Words that negate what follows: a noun phrase, or the next verb or adjective."""
-
-    id: RuleId
-    reach: Literal["phrase", "verb"]
-    list: bool = False
-    words: Words
-
-
-class Predicate(Record):
-    """Words that say of another thing whether it is there or to be done; see the pack's header."""
-
-    id: RuleId
-    sign: Sign
-    reach: Literal["before", "after", "either", "join"]
-    list: bool = False
-    open: bool = False
-    noun: bool = False
-    weak: bool = False
-    with_: Words = Field(default=(), alias="with")
-    words: Words
-
-
-class Pseudo(Record):
-    """Words that look like a negation."""
-
-    id: RuleId
-    effect: Literal["none", "shade"]
-    words: Words
-
-
-class Excepting(Record):
-    """Words that give a thing the other sign than its clause has, or the same."""
-
-    id: RuleId
-    reach: Literal["before", "after"]
-    same: bool = False
-    words: Words
-
-
-class Signed(Record):
-    """A concept and the words that carry it with a sign."""
-
-    id: RuleId
-    concept: str
-    opposite: str = ""
-    about: bool = False
-    name: str = ""
-    other: str = ""
-    yes: Words = ()
-    no: Words = ()
-
-
-class Affixes(Record):
-    """Prefixes and suffixes that negate."""
-
-    prefixes: Words
-    suffixes: Words
-    never: Words
-    whole: Mapping[str, str]
-
-
-class Grammar(Record):
-    """Word classes."""
-
-    stops: Words
-    relatives: Words
-    prepositions: Words
-    determiners: Words
-    helpers: Words
-    light: Words
-    trailing: Words
-    generic: Words
-    limiting: Words
-    numbered: Words
-    quantifiers: Words
-    numbers: Words
-    carriers: Words
-    ing: Words
-    weak: Words
-    sets: Mapping[str, Words]
-
-
-class Pack(Record):
-    """``mitigations/negation.yaml``."""
-
-    negators: tuple[Negator, ...]
-    predicates: tuple[Predicate, ...]
-    pseudo: tuple[Pseudo, ...]
-    open_after: Words
-    history: Words
-    relatives: Words
-    lifelong: Words
-    exceptions: tuple[Excepting, ...]
-    answers: Mapping[Sign, Words]
-    trust: Mapping[str, float]
-    paired: Words
-    means: Words
-    times: Words
-    bodily: Words
-    signed: tuple[Signed, ...]
-    affixes: Affixes
-    grammar: Grammar
 
 
 Kind = Literal[
@@ -183,7 +75,7 @@ class Rules:
         table: the cues.
         answers: values behind a colon.
         classes: lower-cased word -> class.
-        words: signed single words, filled as words are seen (affixes).
+        signed: signed single words.
     """
 
     table: CueTable[Cue]
@@ -259,18 +151,18 @@ def load_rules(content: Content | None = None) -> Rules:
         frozenset(grammar.light),
         frozenset(grammar.trailing),
         frozenset(vocabulary.key(word) for word in grammar.generic),
-        {word: "~more" if word in grammar.sets["more"] else f"~{word}" for word in grammar.limiting},
+        {word: "~more" if word in grammar.sets.more else f"~{word}" for word in grammar.limiting},
         frozenset(grammar.numbered),
         frozenset(grammar.quantifiers),
         frozenset(grammar.carriers),
         frozenset(grammar.ing),
         frozenset(grammar.weak),
-        {name: frozenset(words) for name, words in grammar.sets.items()},
+        {name: frozenset(words) for name, words in grammar.sets},
         frozenset(vocabulary.key(word) for word in pack.lifelong),
         affixes,
         frozenset(affixes.never),
         vocabulary,
-        {words: cue for words, cue in signed if " " not in words},
+        {words: cue for words, cue in reversed(signed) if " " not in words},
         frozenset(grammar.stops),
         tuple(_cues(pack)),
         Judge(

@@ -12,9 +12,10 @@ from clinsafe.mitigations.polarity.ahead import ahead
 from clinsafe.mitigations.polarity.behind import behind
 from clinsafe.mitigations.polarity.exceptions import exception
 from clinsafe.mitigations.polarity.line import SIGNED, Line, Op
+from clinsafe.mitigations.polarity.orders import leave_open, orders
 from clinsafe.mitigations.polarity.predicates import predicate
 from clinsafe.mitigations.polarity.prepare import prepare
-from clinsafe.mitigations.polarity.region import REACH, apply, ends_piece, piece_end, shade_clause
+from clinsafe.mitigations.polarity.region import REACH, WALK, apply, ends_piece, piece_end, shade_clause
 from clinsafe.mitigations.polarity.rules import (
     AND,
     COLON,
@@ -47,6 +48,7 @@ def sign(tokens: Sequence[Token], rules: Rules) -> Line:
         if op.cue.reach == "verb" and op.cue.kind == "negator":
             _elided(line, op.start, op.end, number)
         turn(line, number, op)
+    orders(line)
     for number, op in enumerate(line.ops):
         _act(line, number, op)
     return line
@@ -69,10 +71,7 @@ def _affix_objects(line: Line) -> None:
         if cue is None or cue.sign > 0 or index + 1 >= len(line.tokens) or line.kind[index + 1] != PREP:
             continue
         if line.among(index + 1, "objects"):
-            end = index + 1
-            while end < len(line.tokens) and line.kind[end] not in (STOP, COMMA):
-                end += 1
-            line.shade(index + 1, end, -1)
+            line.shade(index + 1, piece_end(line, index + 1), -1)
 
 
 def _answers(line: Line) -> None:
@@ -85,8 +84,8 @@ def _answers(line: Line) -> None:
         match = line.rules.answers.at(line.tokens, index + 1)
         if match is None or (match.end < size and line.kind[match.end] not in (COMMA, STOP)):
             continue
-        begin = index
-        while begin > 0 and line.kind[begin - 1] not in (COMMA, STOP, COLON):
+        begin, least = index, max(0, index - WALK)
+        while begin > least and line.kind[begin - 1] not in (COMMA, STOP, COLON):
             begin -= 1
         run = [at for at in range(begin, index) if line.kind[at] == WORD]
         _cancel(line, match.start, match.end)
@@ -121,8 +120,7 @@ def _act(line: Line, number: int, op: Op) -> None:
     elif kind == "exception":
         exception(line, number, op)
     elif kind == "pseudo" or kind == "open":
-        scope = ahead(line, op.end, False)
-        line.shade(op.end, scope.end, number)
+        leave_open(line, number, op)
     elif kind == "history":
         line.past.update(range(op.end, piece_end(line, op.end)))
         if op.words in line.rules.sets["looks_back"]:
@@ -179,8 +177,8 @@ def _elided(line: Line, start: int, end: int, number: int) -> None:
         "but-not",
     ):
         return
-    low = start - 1
-    while low > 0 and line.kind[low - 1] not in (COMMA, STOP):
+    low, least = start - 1, max(0, start - WALK)
+    while low > least and line.kind[low - 1] not in (COMMA, STOP):
         low -= 1
     line.shade(low, start - 1, number)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from clinsafe.mitigations.polarity.ahead import ahead
 from clinsafe.mitigations.polarity.behind import behind
 from clinsafe.mitigations.polarity.line import SIGNED, Line, Op
-from clinsafe.mitigations.polarity.region import REACH, apply, shade_clause
+from clinsafe.mitigations.polarity.region import REACH, WALK, apply, shade_clause
 from clinsafe.mitigations.polarity.rules import (
     COLON,
     COMMA,
@@ -32,9 +32,11 @@ def turn(line: Line, number: int, op: Op) -> None:
     if (op.cue.reach == "verb" or op.cue.id == "no") and _until(line, op):
         _undo(line, op, number)
         return
+    if op.cue.reach == "phrase" and _of_subject(line, number, op):
+        return
     target = _verb_target(line, op) if op.cue.reach == "verb" else _noun_target(line, op)
     if target is not None:
-        target.flip *= -op.flip if op.flip else -1
+        target.flip *= -op.flip
         target.flipped_by = number
         op.flip = 0
         line.shade(op.start, target.start, number)
@@ -43,6 +45,42 @@ def turn(line: Line, number: int, op: Op) -> None:
         op.flip = 0
     elif op.cue.reach == "verb":
         _deny_predicate(line, number, op)
+
+
+def _of_subject(line: Line, number: int, op: Op) -> bool:
+    """ "*no* test has excluded it", "*neither* A nor B rules it out": the matter is left open."""
+    if op.cue.id not in _SUBJECTS:
+        return False
+    for at in range(op.end, min(op.end + 2 * REACH, len(line.tokens))):
+        then = line.op(at)
+        if then is None:
+            if not _in_subject(line, at):
+                return False
+            continue
+        if then.cue.kind in ("history", "open", "relative") or then.cue.id == "nor" or then.words == "~do":
+            continue
+        if not (then.cue.kind == "predicate" and then.cue.open and then.cue.sign < 0) or then.start == op.end:
+            return False
+        if line.passive(then) and not line.be_before(then.start):
+            return False  # "no fever, sepsis excluded"
+        if then.flipped_by < 0:  # else "neither" has turned it before "nor"
+            then.flip, then.flipped_by = -then.flip, number
+        op.flip = 0
+        line.shade(op.start, then.start, number)
+        return True
+    return False
+
+
+_SUBJECTS = frozenset(("no", "nothing", "neither", "nor"))
+_WITHIN = frozenset(("of", "in", "on", "at", "from", "to", "for", "by", "among", "so"))
+
+
+def _in_subject(line: Line, at: int) -> bool:
+    """Whether this token may stand between a negated subject and its verb."""
+    kind = line.kind[at]
+    if kind == PREP:
+        return line.lower(at) in _WITHIN
+    return kind in (WORD, HELP, DET, MARK, HYPHEN, NUMBER, OR)
 
 
 def _undo(line: Line, op: Op, number: int) -> None:
@@ -103,7 +141,7 @@ def _noun_target(line: Line, op: Op) -> Op | None:
 
 def _deny_predicate(line: Line, number: int, op: Op) -> None:
     """ "has *not* vomited", "is *not* swollen", "is *not* on warfarin": no cue follows, the next words are denied."""
-    index, size, noun = op.end, len(line.tokens), False
+    index, size, noun = op.end, min(len(line.tokens), op.end + WALK), False
     while index < size and line.kind[index] in (HELP, DET, PREP, MARK):
         noun = noun or line.kind[index] in (DET, PREP) or line.among(index, "have")
         index += 1

@@ -39,7 +39,7 @@ class Cue(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lexicon:
-    """Look-ups made from a pack; all words lower case, `sets` and `not_after` as lemmas too."""
+    """Look-ups made from a pack, in lower case; `sets`, `packaged`, `light` as keys, `not_after` as lemmas too."""
 
     pack: Pack
     cues: CueTable[Cue]
@@ -114,7 +114,7 @@ def build(pack: Pack, key: Callable[[str], str] = stem_of) -> Lexicon:
 
 def _markers(pack: Pack) -> Iterator[str]:
     """For each share a word without which its cue cannot be there; a lemma where any form will do."""
-    cues = [cue.split() for share in pack.shares for cue in share.cues]
+    cues = [cue.lower().split() for share in pack.shares for cue in share.cues]
     alone = {parts[0] for parts in cues if len(parts) == 1}
     for parts in cues:
         words = [part for part in parts if part != GAP]

@@ -14,7 +14,15 @@ from clinsafe.mitigations.quantity_words.matter import (
     traded,
     turned_round,
 )
-from clinsafe.mitigations.quantity_words.sides import LEAST, Nearness, Side, candidates, minor_keys, side_of
+from clinsafe.mitigations.quantity_words.sides import (
+    LEAST,
+    Nearness,
+    Side,
+    bounded,
+    candidates,
+    minor_keys,
+    side_of,
+)
 from clinsafe.protocols import Fact, Finding, Severity
 
 _CONTAINED = (
@@ -42,7 +50,11 @@ class Pair(NamedTuple):
 
 
 def compare(query: Sequence[Fact], passage: Sequence[Fact], light: frozenset[str]) -> Iterator[Finding]:
-    """Findings between two texts, at most one for each query fact, best aligned first; `light` keys weigh little."""
+    """Findings between two texts, at most one for each query fact, best aligned first; `light` keys weigh little.
+
+    Where a text has too many different shares, a note at the end says how many were not compared.
+    """
+    (query, left_q), (passage, left_p) = bounded(query), bounded(passage)
     mine = [side_of(fact) for fact in query if not fact.normal["asked"]]
     near = Nearness()
     minor = minor_keys(query), minor_keys(passage)
@@ -64,6 +76,10 @@ def compare(query: Sequence[Fact], passage: Sequence[Fact], light: frozenset[str
             continue
         done.add(id(pair.query))
         yield _finding(pair)
+    if left_q and passage:
+        yield _left_out("query", left_q, left_q[0], passage[0])
+    if left_p and query:
+        yield _left_out("passage", left_p, query[0], left_p[0])
 
 
 def _pair(
@@ -147,4 +163,22 @@ def _finding(pair: Pair) -> Finding:
         passage.cue,
         passage.rule,
         sentence,
+    )
+
+
+def _left_out(side: str, left: Sequence[Fact], query: Fact, passage: Fact) -> Finding:
+    return Finding(
+        "quantifier",
+        "not_comparable",
+        "contradiction",
+        "note",
+        0.5,
+        query.span,
+        passage.span,
+        query.normal["share"],
+        passage.normal["share"],
+        left[0].cue,
+        "left_out",
+        f'The {side} states too many different shares: {len(left)} of them, from "{left[0].cue}" on, '
+        "were not compared.",
     )

@@ -5,14 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from clinsafe.content import Record
+from clinsafe.mitigations.cues import CueTable
 from clinsafe.mitigations.pack import RuleId
+from clinsafe.text.tokens import TOKEN
 
 Family = Literal["det", "adv"]
 Part = Annotated[float, Field(ge=0, le=1)]
 Cues = Annotated[tuple[str, ...], Field(min_length=1)]
+NEEDED = ("all", "nearly_all")  # shares that the reader gives out itself
+
+
+def _alone(text: str) -> str:
+    if TOKEN.findall(text) != [text]:
+        raise ValueError(f"one word is looked up here, got {text!r}")
+    if text != text.lower():
+        raise ValueError(f"words are looked up in lower case, got {text!r}")
+    return text
+
+
+Single = Annotated[str, AfterValidator(_alone)]
+Singles = Annotated[tuple[Single, ...], Field(min_length=1)]
 
 
 class Share(Record):
@@ -71,48 +86,48 @@ class Opposites(Record):
 class Grades(Record):
     """How a range of grades is read; see the file."""
 
-    words: Cues
+    words: Singles
     highest_mild: int
-    upward: Cues
-    downward: Cues
+    upward: Singles
+    downward: Singles
 
 
 class Pack(Record):
-    """The whole file; its header comments explain each block."""
+    """The whole file; its header comments explain each block, and one that is left out is empty."""
 
     shares: tuple[Share, ...]
-    nearly: Cues
-    exceptions: Cues
-    contrasts: Cues
-    turns: tuple[Words, ...]
-    skips: tuple[Words, ...]
-    names: Cues
-    opposites: tuple[Opposites, ...]
+    nearly: Cues = ()
+    exceptions: Cues = ()
+    contrasts: Cues = ()
+    turns: tuple[Words, ...] = ()
+    skips: tuple[Words, ...] = ()
+    names: Cues = ()
+    opposites: tuple[Opposites, ...] = ()
     grades: Grades
-    numbers: Mapping[str, int]
-    parts: Mapping[str, int]
-    not_before: Cues
-    not_after: Cues
-    sets: Cues
-    fillers: Cues
-    each_before: Cues
-    count_verbs: Cues
-    stand_ins: Cues
-    rates: Cues
-    presupposing: Cues
-    relatives: Cues
-    free_choice: Cues
-    packaged: Cues
-    more: Cues
-    less: Cues
-    pronouns: Cues
-    breaks: Cues
-    joins: Cues
-    unprefix: Cues
-    unprefix_needs: Cues
-    unprefix_not: Cues
-    lessending_not: Cues
-    light: Cues
+    numbers: Mapping[Single, Annotated[int, Field(ge=0)]] = {}
+    parts: Mapping[Single, Annotated[int, Field(ge=1)]] = {}
+    not_before: Singles = ()
+    not_after: Singles = ()
+    sets: Singles = ()
+    fillers: Singles = ()
+    each_before: Singles = ()
+    count_verbs: Singles = ()
+    stand_ins: Singles = ()
+    rates: Singles = ()
+    presupposing: Singles = ()
+    relatives: Singles = ()
+    free_choice: Singles = ()
+    packaged: Singles = ()
+    more: Cues = ()
+    less: Cues = ()
+    pronouns: Singles = ()
+    breaks: Singles = ()
+    joins: Cues = ()
+    unprefix: Singles = ()
+    unprefix_needs: Singles = ()
+    unprefix_not: Singles = ()
+    lessending_not: Singles = ()
+    light: Singles = ()
 
     @model_validator(mode="after")
     def _known(self) -> Pack:
@@ -121,11 +136,15 @@ class Pack(Record):
             for other in (share.near, share.negated):
                 if other and other not in known:
                     raise ValueError(f"share {share.id!r} names {other!r}, which is no share here")
+        lacking = [name for name in NEEDED if name not in known]
+        if lacking:
+            raise ValueError(f"shares lacks {', '.join(lacking)}")
         return self
 
     @model_validator(mode="after")
     def _once(self) -> Pack:
         seen: dict[str, str] = {}
+        CueTable((cue, rule) for rule, cues in (*self._blocks(), ("joins", self.joins)) for cue in cues)
         for rule, cues in self._blocks():
             for cue in cues:
                 if seen.setdefault(cue.lower(), rule) != rule:

@@ -230,7 +230,6 @@ def _fact(
             "minus_keys": keys.minus,
             "sentence_keys": sentence.keys,
             "short": mass(_worded(sentence.keys), lexicon.light) <= _SHORT,
-            "turns": turns % 2,
             "low": interval.low,
             "high": interval.high,
             "point": interval.point,

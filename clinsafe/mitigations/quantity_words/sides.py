@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from clinsafe.mitigations import align
 from clinsafe.mitigations.quantity_words.interval import Interval
@@ -15,10 +15,11 @@ LEAST = 0.55  # share of the smaller statement that must be found in the other
 _CLOSE = 0.3  # overlap of two whole sentences that speak of one thing; less is asked of their parts then
 _LIGHT_WEIGHT = 0.3
 _NO_GAP = 1e-9
+_MANY, _MOST = 100, 300  # facts of one text
 
 
 class Side(NamedTuple):
-    """What is compared of a fact."""
+    """What is compared of a fact; all but the fact itself is the same in two equal ones."""
 
     fact: Fact
     scope: frozenset[str]
@@ -29,7 +30,6 @@ class Side(NamedTuple):
     weak: bool
     bare: bool
     family: str
-    turns: int
     interval: Interval
     short: bool
     head: frozenset[str]
@@ -48,11 +48,22 @@ def side_of(fact: Fact) -> Side:
         normal["weak"],
         normal["bare"],
         normal["family"],
-        normal["turns"],
         Interval(normal["low"], normal["high"], normal["point"], normal["vague"]),
         normal["short"],
         normal["head_keys"],
     )
+
+
+def bounded(facts: Sequence[Fact]) -> tuple[Sequence[Fact], Sequence[Fact]]:
+    """(one of each where a long text says the same over and over, what is left out so that time stays bounded)."""
+    if len(facts) <= _MANY:
+        return facts, ()
+    seen: dict[tuple[Any, ...], Fact] = {}
+    for fact in facts:
+        if not fact.normal["asked"]:
+            seen.setdefault(side_of(fact)[1:], fact)
+    kept = list(seen.values())
+    return kept[:_MOST], kept[_MOST:]
 
 
 def candidates(

@@ -17,6 +17,7 @@ from clinsafe.mitigations.roles.scene import Scene
 from clinsafe.mitigations.roles.values import Bag, words
 
 _MOST = 8  # content words of one argument
+_DEEPEST = 4  # relative clauses one within the other that are followed to their antecedent
 _SUBJECTS = words("she he they we i")
 _PRONOUNS = words("it they he she we i you this these those")
 _OBJECTS = words("it them this these")
@@ -27,7 +28,7 @@ _TAKES_TO = words("exposure exposures response responses resistance sensitivity 
 _JOINING = frozenset((Turn.COMMA, Turn.AND, Turn.RELATIVE))
 
 
-def left_of(scene: Scene, at: int, number: int, near: bool = False) -> Bag:
+def left_of(scene: Scene, at: int, number: int, near: bool = False, inner: int = 0) -> Bag:
     """The argument that ends before token `at`.
 
     Args:
@@ -35,19 +36,20 @@ def left_of(scene: Scene, at: int, number: int, near: bool = False) -> Bag:
         at: token behind the argument.
         number: the cue it belongs to; another cue ends the argument.
         near: only the last phrase of it.
+        inner: in how many relative clauses behind it the cue stands.
     """
-    return _LeftWalk(scene, at, number, near).bag()
+    return _LeftWalk(scene, at, number, near, inner).bag()
 
 
 class _LeftWalk:
     """One walk to the left. `_join` decides what a comma, "and" or a relative word does."""
 
-    def __init__(self, scene: Scene, at: int, number: int, near: bool) -> None:
-        self._scene, self._at, self._number, self._near = scene, at, number, near
+    def __init__(self, scene: Scene, at: int, number: int, near: bool, inner: int) -> None:
+        self._scene, self._at, self._number, self._near, self._inner = scene, at, number, near, inner
         self._keys: list[str] = []
         self._first = self._last = at
         self._pronoun = self._relative = self._typed = False
-        self._verbless = not near
+        self._verbless = not near and inner < _DEEPEST
         self._shared: Bag | None = None
 
     def bag(self) -> Bag:
@@ -93,7 +95,7 @@ class _LeftWalk:
         for index in range(verb - 1, max(-1, verb - FAR), -1):
             turn = self._scene.turns[index]
             if turn == Turn.RELATIVE:
-                return left_of(self._scene, index, self._number)
+                return left_of(self._scene, index, self._number, inner=self._inner + 1)
             if turn in HARD or turn in _JOINING:
                 return None
         return None

@@ -2,27 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
 
+from clinsafe.mitigations.bounds import TooMuchToCompare
+from clinsafe.mitigations.index import Effort, Index
 from clinsafe.mitigations.roles import wording
 from clinsafe.mitigations.roles.compare_edges import edges
 from clinsafe.mitigations.roles.compare_parts import pairs
 from clinsafe.mitigations.roles.compare_stands import stands
 from clinsafe.mitigations.roles.compare_targets import targets
 from clinsafe.mitigations.roles.lexicon import Lexicon
-from clinsafe.mitigations.roles.order import alike, exchange
+from clinsafe.mitigations.roles.order import ALIKE, alike, exchange
 from clinsafe.protocols import Fact, Finding
+
+_EXCHANGE = 50  # pairs that looking at the order of two sentences counts for
+_Forms = Mapping[str, Sequence[Fact]]
 
 
 def compare(query: Sequence[Fact], passage: Sequence[Fact], lexicon: Lexicon) -> list[Finding]:
-    """All findings of one pair of texts."""
+    """All findings of one pair of texts.
+
+    Raises:
+        TooMuchToCompare: the texts hold more statements of the same things than are compared, and what was compared
+            does not conflict. A conflict stands whatever else they say.
+    """
     asked, told = _by_form(query), _by_form(passage)
-    found = edges(asked.get("edge", ()), told.get("edge", ()), lexicon)
-    found += targets(asked, told, lexicon)
-    found += stands(asked.get("stand", ()), told.get("stand", ()), lexicon)
-    found += pairs(asked.get("pair", ()), told.get("pair", ()))
-    found += _orders(asked.get("order", ()), told.get("order", ()), lexicon)
-    found += _kin(asked, told)
+    steps = (
+        edges(asked.get("edge", ()), told.get("edge", ()), lexicon),
+        targets(asked, told, lexicon),
+        stands(asked.get("stand", ()), told.get("stand", ()), lexicon),
+        pairs(asked.get("pair", ()), told.get("pair", ())),
+        _orders(asked.get("order", ()), told.get("order", ()), lexicon),
+        _kin(asked, told, False),
+        _kin(told, asked, True),
+    )
+    found: list[Finding] = []
+    left: TooMuchToCompare | None = None
+    for step in steps:
+        try:
+            found.extend(step)  # what comes before the error is kept
+        except TooMuchToCompare as error:
+            left = error
+    if left is not None and not any(finding.verdict == "conflict" for finding in found):
+        raise left
     return found
 
 
@@ -36,40 +59,39 @@ def _by_form(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
 # ── order ──────────────────────────────────────────────────────────────────────────────────────
 
 
-def _orders(query: Sequence[Fact], passage: Sequence[Fact], lexicon: Lexicon) -> list[Finding]:
-    found = []
+def _orders(query: Sequence[Fact], passage: Sequence[Fact], lexicon: Lexicon) -> Iterator[Finding]:
+    """Sentences that say the same with two things exchanged; what is asked is no claim."""
     said = {fact.normal["words"] for fact in passage}
+    effort, index = Effort(), Index([fact for fact in passage if not fact.normal["asked"]])
     for fact in query:
-        if fact.normal["words"] in said:
+        normal = fact.normal
+        if normal["asked"] or normal["words"] in said:
             continue
-        for other in passage:
-            if not alike(fact.normal["keys"], other.normal["keys"]):
+        keys = normal["keys"]
+        for other in index.at(index.sharing("keys", keys, ceil(ALIKE * len(keys))), effort):
+            if not alike(keys, other.normal["keys"]):
                 continue
-            telling = frozenset(fact.normal["telling"]) | frozenset(other.normal["telling"])
-            swap = exchange(fact.normal["words"], other.normal["words"], lexicon.symmetric, telling)
+            effort.spend(_EXCHANGE)
+            telling = frozenset(normal["telling"]) | frozenset(other.normal["telling"])
+            swap = exchange(normal["words"], other.normal["words"], lexicon.symmetric, telling)
             if swap is not None:
-                found.append(wording.order(fact, other, swap))
-    return found
+                yield wording.order(fact, other, swap)
 
 
 # ── people ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _kin(query: dict[str, list[Fact]], passage: dict[str, list[Fact]]) -> list[Finding]:
-    return _kin_one(query, passage, False) + _kin_one(passage, query, True)
-
-
-def _kin_one(mine: dict[str, list[Fact]], theirs: dict[str, list[Fact]], turned: bool) -> list[Finding]:
-    """A disease that `mine` gives to the patient and `theirs` only to a relative."""
+def _kin(mine: _Forms, theirs: _Forms, turned: bool) -> Iterator[Finding]:
+    """A disease that `mine` gives to the patient and `theirs` only to a relative; what is asked is no claim."""
     if "relative" not in theirs or "own" not in mine:
-        return []
-    own_there = frozenset().union(*(fact.normal["keys"] for fact in theirs.get("own", ())))
-    kin_here = frozenset().union(*(fact.normal["keys"] for fact in mine.get("relative", ())))
-    found = []
+        return
+    settled = frozenset().union(
+        *(fact.normal["keys"] for fact in (*theirs.get("own", ()), *mine.get("relative", ())))
+    )
+    effort, index = Effort(), Index([f for f in theirs["relative"] if not f.normal["asked"]])
     for fact in mine["own"]:
-        for other in theirs["relative"]:
-            shared = fact.normal["keys"] & other.normal["keys"]
-            claimed = fact.normal["claims"] and not fact.normal["asked"]
-            if claimed and shared and shared.isdisjoint(own_there) and shared.isdisjoint(kin_here):
-                found.append(wording.kin(fact, other, turned))
-    return found
+        if not fact.normal["claims"] or fact.normal["asked"]:
+            continue
+        for other in index.at(index.having("keys", fact.normal["keys"]), effort):
+            if settled.isdisjoint(fact.normal["keys"] & other.normal["keys"]):
+                yield wording.kin(fact, other, turned)

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+from clinsafe.mitigations.index import Effort, Index
 from clinsafe.mitigations.roles import wording
 from clinsafe.mitigations.roles.lexicon import Lexicon
 from clinsafe.protocols import Fact, Finding
 
 
-def edges(query: Sequence[Fact], passage: Sequence[Fact], lexicon: Lexicon) -> list[Finding]:
-    """For each relation of the query its best match in the passage; of two equal matches the one that agrees."""
-    found = []
+def edges(query: Sequence[Fact], passage: Sequence[Fact], lexicon: Lexicon) -> Iterator[Finding]:
+    """For each relation of the query its best match in the passage; of two equal matches the one that agrees.
+
+    Raises:
+        TooMuchToCompare: too many relations of the same things.
+    """
+    effort, index = Effort(), Index(passage)
     for fact in query:
         best: tuple[int, bool, Fact, str] | None = None
-        for other in passage:
+        source, target = fact.normal["source_keys"], fact.normal["target_keys"]
+        straight = index.with_all(("source_keys", source), ("target_keys", target))
+        turned = index.with_all(("source_keys", target), ("target_keys", source))
+        for other in index.at(straight | turned, effort):
             score, kind = _edge_pair(fact.normal, other.normal, lexicon)
             if score and (best is None or (score, kind == "same") > best[:2]):
                 best = (score, kind == "same", other, kind)
         if best is not None:
-            found.append(wording.edge(fact, best[2], best[3], lexicon))
-    return found
+            yield wording.edge(fact, best[2], best[3], lexicon)
 
 
 _COVERED = 0.5

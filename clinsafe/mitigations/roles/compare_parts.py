@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from clinsafe.mitigations.index import Effort, Index
 from clinsafe.mitigations.roles import wording
 from clinsafe.protocols import Fact, Finding
 
 
-def pairs(query: Sequence[Fact], passage: Sequence[Fact]) -> list[Finding]:
-    """Pairs of parts whose things are paired differently in the passage and nowhere as in the query."""
-    found = []
+def pairs(query: Sequence[Fact], passage: Sequence[Fact]) -> Iterator[Finding]:
+    """Pairs of parts whose things are paired differently in the passage and nowhere as in the query.
+
+    Raises:
+        TooMuchToCompare: too many parts with the same things.
+    """
+    effort, index = Effort(), Index(passage)
     for fact in query:
         if fact.normal["asked"]:
             continue
-        mixed = [other for other in passage if _mixed(fact.normal, other.normal)]
-        if mixed and not _agreed(fact.normal, passage, mixed):
-            found.append(wording.parts(fact, mixed[0]))
-    return found
+        sides = [(field, fact.normal[side]) for side in _SIDES for field in _SIDES]
+        others = index.at(index.with_all(*sides), effort)
+        mixed = [other for other in others if _mixed(fact.normal, other.normal)]
+        if mixed and not _agreed(
+            fact.normal, index.at(index.having("keys", fact.normal["keys"]), effort), mixed
+        ):
+            yield wording.parts(fact, mixed[0])
+
+
+_SIDES = ("left_keys", "right_keys")
 
 
 def _mixed(one: Any, other: Any) -> bool:
@@ -54,7 +65,7 @@ def _exchanged(rivals: Two, companions: Two, kinds: Any) -> bool:
     return _things(one, other)
 
 
-def _agreed(one: Any, passage: Sequence[Fact], mixed: Sequence[Fact]) -> bool:
+def _agreed(one: Any, passage: Iterable[Fact], mixed: Sequence[Fact]) -> bool:
     """Whether another pair of parts of the passage pairs the same things as here."""
     most = max(len(one["keys"] & other.normal["keys"]) for other in mixed)
     for fact in passage:

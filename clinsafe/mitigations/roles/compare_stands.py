@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from clinsafe.mitigations.roles import wording
 from clinsafe.mitigations.roles.lexicon import Lexicon
@@ -11,17 +11,15 @@ from clinsafe.protocols import Fact, Finding
 Marked = dict[str, dict[str, list[Fact]]]
 
 
-def stands(query: Sequence[Fact], passage: Sequence[Fact], lexicon: Lexicon) -> list[Finding]:
+def stands(query: Sequence[Fact], passage: Sequence[Fact], lexicon: Lexicon) -> Iterator[Finding]:
     """Two things that carry each other's mark: give A and avoid B, against the reverse."""
     ours, theirs = _by_axis(query), _by_axis(passage)  # without what is only asked
-    found = []
     for axis, marks in ours.items():
         others = theirs.get(axis, {})
         for first, second in lexicon.rivals.get(axis, ()):
             crossed = _crossed(marks, others, first, second, f"bare {axis}")
             if crossed:
-                found.append(wording.stands(marks, others, first, second, crossed))
-    return found
+                yield wording.stands(marks, others, first, second, crossed)
 
 
 def _by_axis(facts: Sequence[Fact]) -> Marked:

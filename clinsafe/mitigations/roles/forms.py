@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clinsafe.mitigations.cues import Match
 from clinsafe.mitigations.roles.arguments import left_of, right_of
-from clinsafe.mitigations.roles.clauses import closing, earlier
+from clinsafe.mitigations.roles.clauses import FAR, closing, earlier
 from clinsafe.mitigations.roles.lexicon import Form, Lexicon, Turn
 from clinsafe.mitigations.roles.scene import Scene
 from clinsafe.mitigations.roles.values import NOTHING, Bag, words
@@ -130,7 +130,8 @@ def _antecedent(scene: Scene, left: Bag, number: int) -> Bag:
     """What a relative word refers to, for a verb whose object it is: "the constipation that oxycodone has produced"."""
     index = left.start - 1
     while (
-        index >= 0
+        index > left.start - FAR
+        and index >= 0
         and scene.turns[index] in (Turn.NONE, Turn.BE)
         and not scene.keys[index]
         and scene.cue_at[index] < 0

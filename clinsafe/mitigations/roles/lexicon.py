@@ -48,7 +48,7 @@ class Form(NamedTuple):
     """What a cue of the table stands for.
 
     Attributes:
-        what: ``verb``, ``source_first``, ``target_first``, ``source_then``, ``target_then``, ``more``, ``less``,
+        what: ``verb``, ``source_first``, ``target_first``, ``source_then``, ``target_then``, ``than``,
             ``negator``; in the table of marks ``ahead`` or ``mark``.
         name: relation or mark id.
         rule: id for findings.

@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Iterable, Mapping, Set
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, model_validator
 
 from clinsafe.content import Record
+from clinsafe.mitigations.cues import CueTable
 from clinsafe.mitigations.pack import RuleId
+from clinsafe.text.tokens import TOKEN
 
-Cue = Annotated[str, Field(min_length=1, max_length=120)]
+
+def _cue(text: str) -> str:
+    CueTable([(text, None)])  # raises ValueError for a cue that could never match
+    return text
+
+
+def _word(text: str) -> str:
+    pieces = TOKEN.findall(text)
+    if len(pieces) != 1:
+        raise ValueError(
+            f"{text!r} is {len(pieces)} tokens; it is looked up as one word and would never be found"
+        )
+    return text
+
+
+Cue = Annotated[str, Field(max_length=120), AfterValidator(_cue)]
 Cues = tuple[Cue, ...]
+Word = Annotated[str, Field(max_length=120), AfterValidator(_word)]
+Words = tuple[Word, ...]
+Kind = Literal["drug", "condition", "test", "organ", "specimen", "person"]
 
 
 class Relation(Record):
@@ -31,11 +51,11 @@ class Relation(Record):
 
     id: RuleId
     family: RuleId
-    words: Cue
+    words: str = Field(min_length=1, max_length=120)
     opposes: tuple[RuleId, ...] = ()
     typed: bool = False
     people: bool = False
-    joints: Cues = ()
+    joints: Words = ()
     source_stand: str = ""
     target_stand: str = ""
     verbs: Cues = ()
@@ -55,9 +75,9 @@ class Preposition(Record):
         source_behind: the source is the thing behind it.
     """
 
-    word: Cue
-    before: str
-    behind: str = ""
+    word: Word
+    before: Kind
+    behind: Kind | Literal[""] = ""
     relation: RuleId
     source_behind: bool = False
 
@@ -81,8 +101,8 @@ class Mark(Record):
 class Comparatives(Record):
     """Words before "than": `more` says that the side before it is the greater."""
 
-    more: Cues
-    less: Cues
+    more: Words = ()
+    less: Words = ()
 
 
 class RelativeCause(Record):
@@ -93,44 +113,72 @@ class RelativeCause(Record):
         cause: the thing before "which" is the cause ("to which it was secondary"); effect: it is the effect.
     """
 
-    word: Cue
-    cause: Cues = ()
-    effect: Cues = ()
+    word: Word
+    cause: Words = ()
+    effect: Words = ()
+
+
+_MARKS = ("use", "avoid")  # given by the code to what a sentence leaves unsaid
+_NEEDED = ("treat",)  # what a drug that lowers a condition does
 
 
 class Pack(Record):
-    """The whole pack; the file says in comments what each list is for."""
+    """The whole pack; the file says in comments what each list is for. A list that is left out is empty."""
 
     relations: tuple[Relation, ...]
-    prepositions: tuple[Preposition, ...]
+    prepositions: tuple[Preposition, ...] = ()
     marks: tuple[Mark, ...]
-    comparatives: Comparatives
-    contrast: Cues
-    subordinate: Cues
-    relative: Cues
-    negators: Cues
-    negating_phrases: Cues
-    symmetric: Cues
-    light: Cues
-    drugs: Cues
-    drug_endings: Cues
-    conditions: Cues
-    condition_endings: Cues
-    analytes: Mapping[str, Cues]
-    organs: Cues
-    tests: Cues
-    kin: Cues
-    she: Cues
-    he: Cues
-    others: Cues
-    patient: Cues
-    has: Cues
-    speaks: Cues
-    titles: Cues
-    relative_causes: tuple[RelativeCause, ...]
-    cause_names: Cues
-    effect_names: Cues
-    coming: Cues
-    wanted: Cues
-    specimens: Cues
-    family_history: Cues
+    comparatives: Comparatives = Comparatives()
+    contrast: Words = ()
+    subordinate: Words = ()
+    relative: Words = ()
+    negators: Words = ()
+    negating_phrases: Cues = ()
+    symmetric: Words = ()
+    light: Words = ()
+    drugs: Words = ()
+    drug_endings: tuple[str, ...] = ()
+    conditions: Words = ()
+    condition_endings: tuple[str, ...] = ()
+    analytes: Mapping[str, Words] = Field(default_factory=dict)
+    organs: Words = ()
+    tests: Words = ()
+    kin: Words = ()
+    she: Words = ()
+    he: Words = ()
+    others: Words = ()
+    patient: Words = ()
+    has: Cues = ()
+    speaks: Words = ()
+    titles: Words = ()
+    relative_causes: tuple[RelativeCause, ...] = ()
+    cause_names: Words = ()
+    effect_names: Words = ()
+    coming: Words = ()
+    wanted: Words = ()
+    specimens: Words = ()
+    family_history: Cues = ()
+
+    @model_validator(mode="after")
+    def _names_what_there_is(self) -> Pack:
+        """Marks and relations that are named elsewhere, here or in the code, must be in the pack."""
+        marks, relations = {mark.id for mark in self.marks}, {one.id for one in self.relations}
+        _known("marks", marks, ((f"the filter's {name!r}", name) for name in _MARKS))
+        _known("relations", relations, ((f"the filter's {name!r}", name) for name in _NEEDED))
+        for one in self.relations:
+            for field in ("source_stand", "target_stand"):
+                _known("marks", marks, [(f"{field} of {one.id!r}", getattr(one, field))])
+            _known("relations", relations, ((f"opposes of {one.id!r}", name) for name in one.opposes))
+        _known("marks", marks, ((f"opposite of {mark.id!r}", mark.opposite) for mark in self.marks))
+        _known(
+            "relations",
+            relations,
+            ((f"the preposition {row.word!r}", row.relation) for row in self.prepositions),
+        )
+        return self
+
+
+def _known(what: str, valid: Set[str], named: Iterable[tuple[str, str]]) -> None:
+    for where, name in named:
+        if name and name not in valid:
+            raise ValueError(f"{where}: {name!r} is not among the {what}; valid: {', '.join(sorted(valid))}")

@@ -13,7 +13,7 @@ from clinsafe.mitigations.roles.values import words
 
 Words = Sequence[str]
 _LONGEST = 120  # tokens; longer sentences are left to the other readers
-_ALIKE = 0.8
+ALIKE = 0.8  # share of their keys that two sentences of nearly the same words have in common
 _IGNORED = words(
     "a an the this that these those his her its their him she he they them it is are was were be been being has have "
     "had do does did , ."
@@ -32,7 +32,7 @@ class Exchange(NamedTuple):
 def alike(one: frozenset[str], other: frozenset[str]) -> bool:
     """Whether two sentences share nearly all their keys."""
     larger = max(len(one), len(other))
-    return larger > 1 and len(one & other) >= _ALIKE * larger
+    return larger > 1 and len(one & other) >= ALIKE * larger
 
 
 def exchange(one: Words, other: Words, symmetric: frozenset[str], telling: frozenset[str]) -> Exchange | None:

@@ -12,7 +12,6 @@ _NOBODY = -2  # a cue number no relation has
 _REACH = 14  # tokens of a relative clause
 _RULE = "entity_swap.cause"
 _PARTS = frozenset((Turn.STOP, Turn.COMMA, Turn.AND, Turn.CONTRAST))
-_TIED = frozenset(("of", "for", "to", "in", "behind", "on"))
 
 
 def relative_causes(scene: Scene, lexicon: Lexicon) -> list[Edge]:

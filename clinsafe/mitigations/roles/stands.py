@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from clinsafe.mitigations.cues import Match
 from clinsafe.mitigations.roles.arguments import left_of, right_of
+from clinsafe.mitigations.roles.clauses import FAR
 from clinsafe.mitigations.roles.contrasts import denied
 from clinsafe.mitigations.roles.lexicon import Form, Lexicon, Turn
 from clinsafe.mitigations.roles.scene import Scene
@@ -52,7 +53,7 @@ def _bare(scene: Scene, lexicon: Lexicon, told: list[Stand]) -> list[Stand]:
     return [
         Stand(f"bare {axis}", frozenset(scene.keys[index]), index, index + 1, "", "entity_swap.bare")
         for index, kind in enumerate(scene.kinds)
-        if (axis := _AXIS_OF.get(kind, ""))
+        if (axis := _AXIS_OF.get(kind, "")) in lexicon.rivals
         and scene.keys[index]
         and taken.get(axis, set()).isdisjoint(scene.keys[index])
     ]
@@ -130,7 +131,8 @@ def _thing(scene: Scene, match: Match[Form], axis: str) -> Bag:
 
 def _in_part(scene: Scene, match: Match[Form], wanted: tuple[str, ...]) -> Bag | None:
     """The nearest thing of a wanted kind within the same part of the sentence, first before the mark, then behind."""
-    for way in (range(match.start - 1, -1, -1), range(match.end, len(scene.tokens))):
+    before = range(match.start - 1, max(-1, match.start - 1 - FAR), -1)
+    for way in (before, range(match.end, min(len(scene.tokens), match.end + FAR))):
         for index in way:
             if scene.turns[index] in _ENDS or scene.turns[index] == Turn.RELATIVE:
                 break

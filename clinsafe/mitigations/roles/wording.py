@@ -23,7 +23,7 @@ _SAYS = {
 
 
 def edge(query: Fact, passage: Fact, kind: str, lexicon: Lexicon) -> Finding:
-    """Two relations that align: ``same``, ``swapped``, ``denied`` or ``opposed``."""
+    """Two relations that align: ``same``, ``swapped``, ``moved``, ``denied`` or ``opposed``."""
     one, other = _edge_form(query.normal, lexicon), _edge_form(passage.normal, lexicon)
     if kind == "same":
         return _finding(query, passage, "compatible", one, other, f"Both texts say: {one}.", "note", 0.7)
