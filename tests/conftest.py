@@ -28,12 +28,13 @@ settings.load_profile("clinsafe")
 
 
 LONG = (
-    "workflows/test_qualify", "attacks/test_attack_table", "cli/test_cli", "reports/test_verify",
+    "scale/test_local", "workflows/test_qualify", "attacks/test_attack_table", "cli/test_cli", "reports/test_verify",
     "workflows/test_audit", "cli/test_whole_audit", "reports/test_complete", "workflows/test_several",
     "attacks/test_hostile_files", "workflows/test_qualify_figures", "packaging/test_wheel",
     "workflows/test_qualify_record", "adapters/test_onnx_export", "reports/test_pages", "reports/test_acceptance",
     "reports/test_evidence", "cli/test_paper", "benchmarks/test_suite", "adapters/test_encoders",
     "benchmarks/test_real_text", "reports/test_container", "reports/test_sign_and_check", "reports/test_changes",
+    "scale/test_annotate", "scale/test_store",
 )  # fmt: skip
 """Files that take more than ten seconds, the longest first."""
 

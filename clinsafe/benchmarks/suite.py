@@ -6,6 +6,7 @@ other words). Similarity alone proves nothing; only the four together do (decisi
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Literal
@@ -33,7 +34,13 @@ Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_\-]*$", max_length=60)]
 
 
 class Case(Record):
-    """One quad. `factor` is the ratio of the two numbers (>= 1), for the numerical hazard only."""
+    """One quad.
+
+    Attributes:
+        factor: ratio of the two numbers (>= 1), for the numerical hazard only.
+        family, novel: of a mined case, the rule family that made it, and whether no cue word of that family occurred in
+            the filters' rule packs when they were frozen.
+    """
 
     id: Slug
     hazard: Slug
@@ -50,6 +57,8 @@ class Case(Record):
     tier: Literal["written", "generated"] = "written"
     cluster: Slug
     origin: Annotated[str, Field(min_length=3)]
+    family: Slug | None = None
+    novel: bool | None = None
 
     @model_validator(mode="after")
     def _four_sentences(self) -> Case:
@@ -158,6 +167,16 @@ def by_hazard(cases: Iterable[Case]) -> Mapping[str, list[Case]]:
     for case in cases:
         groups.setdefault(case.hazard, []).append(case)
     return groups
+
+
+def split_hash(cases: Sequence[Case], split: str) -> str:
+    """SHA-256 over ids and sentences of one split, in id order: what is frozen before any filter exists (D13)."""
+    lines = [
+        "\t".join([c.id, *(getattr(c, name) for name in SENTENCES)])
+        for c in sorted(cases, key=lambda c: c.id)
+        if c.split == split
+    ]
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 @lru_cache(maxsize=8192)

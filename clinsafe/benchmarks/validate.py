@@ -6,7 +6,6 @@ contradict a?) is shown as agreement of a blind second reader, with its interval
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from clinsafe.benchmarks.suite import (
     edit_distance,
     load_card,
     load_suite,
+    split_hash,
 )
 from clinsafe.content import Content
 from clinsafe.errors import MissingDependency
@@ -70,16 +70,6 @@ def validate(content: Content, scorer: PairScorer) -> Validation:
         *readings[0],
     ]
     return Validation(facts, [*problems, *near[1], *readings[1]])
-
-
-def split_hash(cases: Sequence[Case], split: str) -> str:
-    """SHA-256 over ids and sentences of one split, in id order: what is frozen before any filter exists (D13)."""
-    lines = [
-        "\t".join([c.id, *(getattr(c, name) for name in SENTENCES)])
-        for c in sorted(cases, key=lambda c: c.id)
-        if c.split == split
-    ]
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
 def _share(flags: Sequence[bool]) -> str:

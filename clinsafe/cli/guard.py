@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clinsafe.cli import guard_bench
+from clinsafe.cli import annotate, guard_bench
 from clinsafe.cli.console import out as stdout
 from clinsafe.cli.console import printable, progress, prose
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clinsafe.content import Content
+    from clinsafe.mitigations.stack import Comparison, Stack
+    from clinsafe.protocols import Passage
+
 app = typer.Typer(help="Find conflicts between a query and retrieved passages.", no_args_is_help=True)
+app.command("annotate")(annotate.annotate)
 app.command("bench")(guard_bench.bench)
 
 
@@ -32,6 +40,10 @@ def check(
     every: Annotated[bool, typer.Option("--all", help="Print agreeing pairs and notes too.")] = False,
     model: Annotated[str | None, typer.Option("--spacy", help='spaCy pipeline; "" for none.')] = None,
     content: Annotated[Path | None, typer.Option("--content", help="Overlay of controlled content.")] = None,
+    facts: Annotated[
+        Path | None,
+        typer.Option(help="Output of `guard annotate`: passages found there by id are not read again."),
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write all findings here.")] = None,
 ) -> None:
     """Compare a query with passages and print each finding with both spans marked.
@@ -53,12 +65,14 @@ def check(
     if not asked:
         raise UsageError("the query is empty; give it with --query, or --query - and standard input")
     texts = load_passages(passages)
-    stack = build_stack(Content(content), filters, model=model)
+    tree = Content(content)
+    stack = build_stack(tree, filters, model=model)
+    compare = _stored(stack, tree, facts, asked) if facts else lambda one: stack.check(asked, [one.text])[0]
     console = stdout()
     with progress() as stage:
         results = []
         for done, passage in enumerate(texts, start=1):
-            results += stack.check(asked, [passage.text])
+            results.append(compare(passage))
             stage("Comparing", done, len(texts))
     for passage, result in zip(texts, results, strict=True):
         print_passage(console, asked, passage, result, every=every)
@@ -75,3 +89,18 @@ def check(
         rows = [to_json(passage, result) for passage, result in zip(texts, results, strict=True)]
         write_whole({json_file: json.dumps(rows, indent=1, ensure_ascii=False)})
     raise typer.Exit(1 if bad else 0)
+
+
+def _stored(stack: Stack, content: Content, folder: Path, asked: str) -> Callable[[Passage], Comparison]:
+    """Compare with facts that were read before; a passage without facts of these rules and this text is read now."""
+    from clinsafe.scale.reading import made_with
+    from clinsafe.scale.store import load_facts
+
+    store = load_facts(folder, str(made_with(stack, content)["fingerprint"]))
+    query = stack.read(asked)
+
+    def compare(passage: Passage) -> Comparison:
+        facts = store(passage.id, passage.text)
+        return stack.compare(query, facts if facts.by_filter else stack.read(passage.text))
+
+    return compare

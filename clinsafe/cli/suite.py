@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from clinsafe.cli import paper
+from clinsafe.cli import mine, paper, review
 from clinsafe.cli.console import counted, printable, progress, prose
 from clinsafe.cli.console import out as stdout
 
@@ -111,5 +111,8 @@ def page(
     stdout().print(f"pages at {out / 'suite.md'}", markup=False, soft_wrap=True)
 
 
+app.command()(mine.mine)
+app.command()(mine.freeze)
+app.command()(review.review)
 app.command()(paper.paper38)
 app.command()(paper.published)

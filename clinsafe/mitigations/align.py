@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 _LIGHT_KEYS = """
@@ -21,8 +22,8 @@ def weight(key: str) -> float:
 
 
 def mass(keys: Iterable[str]) -> float:
-    """Total weight of a set of keys."""
-    return sum(weight(key) for key in keys)
+    """Total weight of a set of keys, the same in whatever order a set gives them."""
+    return math.fsum(map(weight, keys))
 
 
 def coverage(keys: frozenset[str], others: frozenset[str]) -> float:

@@ -104,7 +104,7 @@ def package_unmodified(_bench: Bench) -> Found:
 
 def controlled_content(bench: Bench) -> Found:
     """IQ-05."""
-    from clinsafe.benchmarks.validate import split_hash
+    from clinsafe.benchmarks.suite import split_hash
 
     card = load_card(bench.content)
     load_published(bench.content)

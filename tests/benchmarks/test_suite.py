@@ -12,8 +12,8 @@ from clinsafe.adapters.lexical import TokenJaccard
 from clinsafe.benchmarks.page import pages
 from clinsafe.benchmarks.paper38 import load_paper38
 from clinsafe.benchmarks.second_reader import kappa, pair_hash
-from clinsafe.benchmarks.suite import SENTENCES, by_hazard, edit_distance, load_card, load_suite
-from clinsafe.benchmarks.validate import split_hash, validate
+from clinsafe.benchmarks.suite import SENTENCES, by_hazard, edit_distance, load_card, load_suite, split_hash
+from clinsafe.benchmarks.validate import validate
 from clinsafe.checklist.hazards import load_hazards
 from clinsafe.content import Content
 from clinsafe.errors import ContentError, UsageError
