@@ -14,7 +14,7 @@ from typing import Any
 from clinsafe.errors import UsageError
 from clinsafe.protocols import Fact, Span
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class TextFacts:
         try:
             if data["schema_version"] != SCHEMA_VERSION:
                 raise UsageError(
-                    f"facts of schema {data['schema_version']}; this version reads {SCHEMA_VERSION}"
+                    f"facts of schema {data['schema_version']}, this version reads {SCHEMA_VERSION}: read the text anew"
                 )
             facts = {name: tuple(_fact_in(row) for row in rows) for name, rows in data["facts"].items()}
             return cls(facts, dict(data["unchecked"]))

@@ -94,8 +94,8 @@ def test_facts_survive_the_way_to_json_and_back():
 
 @pytest.mark.parametrize(
     ("data", "said"),
-    [({"schema_version": 2, "facts": {}, "unchecked": {}}, "schema 2"), ({}, "schema_version"), ([], "not the facts"),
-     ({"schema_version": 1, "facts": {"f": [{}]}, "unchecked": {}}, "span|normal")],
+    [({"schema_version": 1, "facts": {}, "unchecked": {}}, "schema 1"), ({}, "schema_version"), ([], "not the facts"),
+     ({"schema_version": 2, "facts": {"f": [{}]}, "unchecked": {}}, "span|normal")],
 )  # fmt: skip
 def test_what_is_no_facts_is_refused_in_one_line(data, said):
     with pytest.raises(UsageError, match=said):

@@ -11,11 +11,13 @@ from clinsafe.mitigations.certainty.operators import BREAKS
 Places: TypeAlias = tuple[int, ...]
 _SKIP, _CORE, _WIDE = 14, 8, 12  # tokens skipped before a name, words of a name, words of a clause
 _APPOSED = 3  # words: "carotid dissection, right ICA, shown" has a short name in apposition
+_SUBJECT = 2  # words of a short subject behind a cue that ends in "whether"
 _SUBCLAUSE = 6  # tokens in which "that" or "whether" must open a clause for a walk to pass its "is"
 COMPLEMENT = frozenset(["of", "for", "that", "about", "to", "as", "towards", "toward", "over", "regarding"])
 _OPENERS = frozenset(
     ["that", "this", "it", "she", "he", "they", "these", "there", "which", "what", "whether"]
 )
+_COMPLEMENTISERS = frozenset(["that", "whether", "if"])
 _CONJUNCTIONS = frozenset(["but", "and", "or", "though", "although", "if", "than", "nor"])
 _TOPIC = 8  # tokens before a colon that opens a sentence: "Penicillin allergy: childhood rash, unverified"
 
@@ -45,7 +47,8 @@ class Walks:
         """From `start` on; `far` looks beyond the clause for the first word."""
         core: list[int] = []
         wide: list[int] = []
-        closed = strong = clause = False
+        closed = strong = opened = False
+        clause = own = start > 0 and self.tokens[start - 1].lower in _COMPLEMENTISERS
         for at in range(start, min(start + _SKIP + _WIDE, len(self.tokens))):
             token = self.tokens[at]
             if self.heavy[at]:
@@ -55,11 +58,13 @@ class Walks:
                     strong = strong or not self.lexicon.weak(token)
                     closed = len(core) >= _CORE
             elif not wide:
-                clause = clause or token.lower in _OPENERS
-                if self._ends_search(at, start, far or clause):
+                opened = opened or token.lower in _OPENERS
+                clause = clause or opened
+                if self._ends_search(at, start, far or opened):
                     break
-            elif clause and self._is(at):
-                clause, closed = False, closed or strong  # "that the aneurysm is mycotic": once
+            elif clause and self._is(at) and not (own and len(wide) > _SUBJECT):
+                # once: "that the aneurysm is mycotic", "unsure whether | the node is benign"
+                clause, closed = False, closed or strong
             elif self._ends(at):
                 break
             else:
@@ -93,16 +98,22 @@ class Walks:
         if token.text in (",", "("):
             return named
         if self._is(at):
-            return not any(
-                t.lower in ("that", "whether", "if") for t in self.tokens[max(at - _SUBCLAUSE, 0) : at]
-            )
+            return not any(t.lower in _COMPLEMENTISERS for t in self.tokens[max(at - _SUBCLAUSE, 0) : at])
         return self._ends(at)
 
     def _closes_left(self, at: int) -> bool:
         token = self.tokens[at]
         if token.text in (",", "(") or at in self.taken:
             return True
+        if token.lower == "that" and at and self._governed(at):
+            return False  # "infection from that exposure"
         return token.lower in ("and", "that") or self._is(at)
+
+    def _governed(self, at: int) -> bool:
+        """Whether a preposition stands before the token."""
+        before = self.tokens[at - 1].lower
+        known = before in self.lexicon.prepositions or before in COMPLEMENT
+        return known and before not in self.lexicon.be and before not in _CONJUNCTIONS
 
     def _is(self, at: int) -> bool:
         """Whether the token is "is" or the like; "left" is a side, for "was left" has its "was"."""

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from clinsafe.content import Content
 from clinsafe.mitigations.bounds import unread
+from clinsafe.mitigations.order.answer import answered, asks_which
 from clinsafe.mitigations.order.compare import compare
-from clinsafe.mitigations.order.course import overtaken, spoken_of
+from clinsafe.mitigations.order.course import asked_of, overtaken, spoken_of
 from clinsafe.mitigations.order.fact import HAZARD
 from clinsafe.mitigations.order.prefixed import phased, prefixed
 from clinsafe.mitigations.order.relations import relations
@@ -44,8 +45,10 @@ class TemporalFilter:
             own: list[Fact] = []
             if scan is not None:
                 own = list(self._sentence(reading, scan, self._earlier(scan, before), said))
+            if before is not None and asks_which(before, self.rules):
+                own += answered(reading, self._bare(before), scan or self._bare(sentence))
             facts += own
-            said = spoken_of(own)
+            said = spoken_of(own) if own else asked_of(sentence, self.rules)
             before = sentence
         return tuple(overtaken(facts))
 
@@ -63,7 +66,10 @@ class TemporalFilter:
             )
         ):
             return None
-        return Scan(before, self.rules, self.rules.finder.find(before.tokens))
+        return self._bare(before)
+
+    def _bare(self, sentence: Sentence) -> Scan:
+        return Scan(sentence, self.rules, self.rules.finder.find(sentence.tokens))
 
     def _scan(self, sentence: Sentence) -> Scan | None:
         """The sentence made ready, or None where nothing in it can become a fact."""

@@ -13,6 +13,7 @@ SUBJECT_WEIGHT = 0.5
 LEAST_CONTEXT = 0.36  # without a common drug or analyte
 LEAST_SHARE = 0.5  # the same for shares and for values without an owner: a text of results has many
 LEAST_WITH_SUBJECT = 0.08
+_STATISTICS = frozenset(["p value", "odds ratio"])  # every study has them
 _SPANS = 120.0  # times; spans that differ more are of different things
 _COMPLEMENT = 1.0  # per cent points within which two shares add up to 100
 
@@ -59,6 +60,11 @@ def denied(one: Any) -> bool:
     return "denied:rejected" in one["quality_keys"]
 
 
+def _event(one: Any) -> bool:
+    """Whether an interval says how often something happens ("eight migraines a month")."""
+    return any(name.startswith("event:") for name in one["quality_keys"])
+
+
 def _changed(one: frozenset[str]) -> frozenset[str]:
     return frozenset(name for name in one if name.startswith("change:"))
 
@@ -75,20 +81,23 @@ def align(pair: Pair) -> float:
         other["quality_keys"]
     ):
         return 0.0
+    if one["role"] == "interval" and _event(one) != _event(other):
+        return 0.0  # how often something happens, and how often a drug is taken
     if one["role"] == "span" and _other_span(pair):
         return 0.0
     if one["role"] in ("measure", "span") and (
         one["raw"][0] in other["idle"] or other["raw"][0] in one["idle"]
     ):
         return 0.0  # the other text may say the same further on: "212; it fell to 34"
-    if pair.why == "limit" and (one["reversed"] or other["reversed"]):
+    if pair.why == "limit" and (one["reversed"] or "") != (other["reversed"] or ""):
         return 0.0
     shared = bool(one["subject_keys"] & other["subject_keys"])
     if one["subject"] and other["subject"] and not shared:
         return 0.0
     context = _context(one, other)
     if shared:
-        return SUBJECT_WEIGHT + 0.5 * context if context >= LEAST_WITH_SUBJECT else 0.0
+        least = LEAST_SHARE if one["subject"] in _STATISTICS else LEAST_WITH_SUBJECT
+        return SUBJECT_WEIGHT + 0.5 * context if context >= least else 0.0
     shares = one["role"] == other["role"] == "measure" and (
         not (one["subject"] or other["subject"]) or bool(pair.forms[0] and pair.forms[0][0] == "%")
     )

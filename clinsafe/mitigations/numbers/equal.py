@@ -123,7 +123,7 @@ def relation(
             return found, form, second
         if not only and form[5] + second[5] < least and not _doubtful(form, second):
             worst, least = (found, form, second), form[5] + second[5]
-    if _bare_agrees(one, other):
+    if worst[0] != "reversed" and _bare_agrees(one, other):
         return "same", one["forms"][0], other["forms"][0]
     if worst[0] == "apart" and (_exceeds(one, other) or _exceeds(other, one)):
         return "different", one["forms"][0], other["forms"][0]

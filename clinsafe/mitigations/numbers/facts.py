@@ -8,7 +8,7 @@ from typing import Any
 
 from clinsafe.mitigations.align import mass
 from clinsafe.mitigations.numbers.forms import Form
-from clinsafe.mitigations.numbers.items import Item, items_of, over_time, products, schedules_of
+from clinsafe.mitigations.numbers.items import EVENTS, Item, items_of, over_time, products, schedules_of
 from clinsafe.mitigations.numbers.lexicon import Lexicon, Subject
 from clinsafe.mitigations.numbers.qualifiers import anchor, hits, quality, relation
 from clinsafe.mitigations.numbers.scan import scan
@@ -176,12 +176,23 @@ class _Frame:
         sets = self.lexicon.sets
         return not words.isdisjoint(sets["recheck_cues"]) and words.isdisjoint(sets["ending_cues"])
 
-    def _reversed(self, lead: int, start: int, end: int) -> bool:
-        """Whether words near it, those of the limit apart, turn a limit round ("avoid below 30")."""
-        words = self.tokens[max(0, lead - 10) : lead] + self.tokens[end : end + 6]
+    def _reversed(self, lead: int, start: int, end: int) -> str:
+        """The words near it, those of the limit apart, that may turn a limit round ("avoid below 30"), with "<" before
+        and ">" behind it; "" for none."""
+        words = self.tokens[max(0, lead - 10) : lead]
         if any(token.lower in self.lexicon.sets["finding_words"] for token in self.tokens[lead:start]):
-            words = self.tokens[lead:start] + words
-        return any(token.lower in self.lexicon.sets["reversing"] for token in words)
+            words = self.tokens[max(0, lead - 10) : start]
+        reversing = self.lexicon.sets["reversing"]
+        before = {f"<{token.lower}" for token in words if token.lower in reversing}
+        behind = {f">{token.lower}" for token in self.tokens[end : end + 6] if token.lower in reversing}
+        return " ".join(sorted(before | behind))
+
+    def _event(self, start: int, end: int, rule: str) -> frozenset[str]:
+        """ "event:migrain" for "eight migraines a month"."""
+        if rule != EVENTS:
+            return frozenset()
+        keys = [self.keys[at] for at in range(start, end - 2) if self.keys[at]]
+        return frozenset([f"event:{keys[-1]}"]) if keys else frozenset()
 
     def _fact(
         self,
@@ -221,7 +232,8 @@ class _Frame:
             "context_keys": self.context,
             "context_mass": self.mass,
             "idle": self.idle,
-            "quality_keys": known - release,  # another release form is another schedule, not another matter
+            "quality_keys": (known - release)
+            | self._event(start, end, rule),  # another release form is another schedule, not another matter
             "release": next(iter(release), ""),
             "reversed": self._reversed(lead if lead >= 0 else start, start, end),
             "asked": self.sentence.mood == "question",
@@ -251,7 +263,7 @@ def leftovers(
         normal: dict[str, Any] = {
             "role": "measure", "forms": (form,), "sign": "", "subject": "", "subject_keys": frozenset(), "drug": False,
             "firm": False, "near_keys": context, "near_mass": mass(context), "context_keys": context,
-            "context_mass": mass(context), "quality_keys": frozenset(), "reversed": False,
+            "context_mass": mass(context), "quality_keys": frozenset(), "reversed": "",
             "asked": sentence.mood == "question", "keys": frozenset([raw, f"dim {form[0]}"]), "raw_name": raw,
             "hours": (), "close": False, "loose": False, "rate": 0.0, "release": "", "raw": (value, value), "unit": "",
             "pint": "", "relation": "",

@@ -19,7 +19,7 @@ from clinsafe.text import Token
 _STRENGTHS = 12  # of one sentence that are tried
 _REACH, _CLOSE = 12, 5  # tokens between a dose and its schedule, and such that leave no doubt
 _WINDOW = 40
-_TOTAL, _ALTERNATE = "schedule.total", "schedule.alternate"
+_TOTAL, _ALTERNATE, EVENTS = "schedule.total", "schedule.alternate", "schedule.events"
 
 
 @dataclass(slots=True)
@@ -151,6 +151,9 @@ def schedules_of(items: Sequence[Item], scanned: Scanned) -> list[tuple[Every, I
     starts = [item.quantity.start for item in items]
     kept: list[tuple[Every, Item | None]] = []
     for every in sorted(scanned.schedules, key=lambda every: every.needs_dose):
+        if every.rule == EVENTS:
+            kept.append((every, None))
+            continue
         first = bisect_left(starts, every.start - _WINDOW)
         last = bisect_left(starts, every.end + _WINDOW)
         reach, at = min(

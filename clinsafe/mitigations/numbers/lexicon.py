@@ -68,7 +68,8 @@ class Lexicon:
             name: frozenset(getattr(pack, name))
             for name in (
                 "needs_dose", "raising", "range_words", "finding_words", "events",
-                "span_before", "span_after", "weekdays", "labels", "months", "clock",
+                "span_before", "span_after", "span_surely_after", "whole_spans",
+                "usual_doses", "halving", "weekdays", "labels", "months", "clock",
                 "age_after", "age_before", "age_of", "length_cues", "offset_cues", "anchor_cues", "anchor_ends",
                 "recheck_cues", "ending_cues",
                 "reversing", "fillers", "arms", "becoming",
@@ -87,7 +88,7 @@ class Lexicon:
         self.sets["counted"] = frozenset(
             [*pack.adverbs, *pack.events, "times", "time", "x", "day", "days", "d", "interval", "intervals"]
         )
-        numbers = [*pack.multipliers, *pack.fractions, ".", "-", "minus", "a", "an"]
+        numbers = [*pack.halving, *pack.multipliers, *pack.fractions, ".", "-", "minus", "a", "an"]
         self.sets["openers"] = self.sets["schedule_openers"] | self.before.openers | frozenset(numbers)
 
     def schedule_critical(self, drug: str) -> bool:

@@ -61,7 +61,7 @@ def relation(tokens: Sequence[Token], start: int, end: int, lexicon: Lexicon) ->
         return "offset"
     for at in range(start - 1, max(-1, start - 4), -1):
         lower = tokens[at].lower
-        if lower in lexicon.sets["length_cues"]:
+        if lower in lexicon.sets["length_cues"] or lower == "time":  # "tourniquet time 95 min"
             return "length"
         if lower in lexicon.sets["offset_cues"]:
             return "offset"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from clinsafe.mitigations.numbers.exclude import aged, clock_or_date, is_age, names_something, text_at
 from clinsafe.mitigations.numbers.lexicon import Lexicon
+from clinsafe.mitigations.numbers.parts import day_number, halved, part_of_dose
 from clinsafe.mitigations.numbers.schedule import Every, schedule_at
 from clinsafe.mitigations.numbers.shapes import Quantity, extend, special_of, spread
 from clinsafe.mitigations.numbers.units import Measure, measure_at
@@ -14,6 +15,7 @@ from clinsafe.mitigations.numbers.values import Number, glued, number_at
 from clinsafe.text import Token
 
 _MOST = 400  # quantities of one sentence; a longer one is cut before, and each takes a number and a unit
+_FROM_NOW = frozenset(("from", word) for word in ("now", "today", "then", "this", "tomorrow"))
 _SHARED = frozenset([",", "and", "or", "to", "then", "/"])
 
 
@@ -61,16 +63,22 @@ def _raises(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> bool:
 def _step(tokens: Sequence[Token], index: int, sign: str, found: Scanned, lexicon: Lexicon) -> int:
     """Read what begins here; the next token to look at."""
     lower = tokens[index].lower
-    spans = (
-        lower == "a" and text_at(tokens, index - 1) in lexicon.sets["span_before"]
-    )  # "for a fortnight" is no schedule
+    spans = lower in ("a", "an") and _is_span(tokens, index, lexicon)
     every = None if spans else schedule_at(tokens, index, lexicon)
     if every:
         found.schedules.append(every)
         return every.end
     if lower in ("a", "an"):
         return _article(tokens, index, found, lexicon)
-    start = index
+    if lower in lexicon.sets["halving"]:
+        found.quantities += halved(tokens, index)
+        return index + 1
+    return _number(tokens, index, sign, found, lexicon)
+
+
+def _number(tokens: Sequence[Token], index: int, sign: str, found: Scanned, lexicon: Lexicon) -> int:
+    """Read the number that begins here; the next token to look at."""
+    lower, start = tokens[index].lower, index
     negative = lower == "minus" or (lower == "-" and not glued(tokens, index))
     if negative:
         index += 1
@@ -93,16 +101,25 @@ def _step(tokens: Sequence[Token], index: int, sign: str, found: Scanned, lexico
     return quantity.end
 
 
+def _is_span(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> bool:
+    """Whether "a week" is so long and no schedule: "for a fortnight", "a year from now", "a month later"."""
+    if text_at(tokens, index - 1) in lexicon.sets["span_before"]:
+        return True
+    after = [text_at(tokens, index + step) for step in (2, 3)]
+    return after[0] in lexicon.sets["span_surely_after"] or tuple(after) in _FROM_NOW
+
+
 def _article(tokens: Sequence[Token], index: int, found: Scanned, lexicon: Lexicon) -> int:
     """ "in a week", "an hour later", "half an hour" is read elsewhere: one of a unit of time."""
-    unit = lexicon.units.at(tokens, index + 1)
+    whole = text_at(tokens, index + 1) in lexicon.sets["whole_spans"]  # "a whole week", "a full year"
+    unit = lexicon.units.at(tokens, index + 1 + whole)
     if unit is None or unit[1].kind != "time":
         return index + 1
     before, after = text_at(tokens, index - 1), text_at(tokens, unit[0])
     if after[:1].isdecimal():
         return unit[0]  # "a day 3 peak"
-    if before in lexicon.sets["span_before"] or after in lexicon.sets["span_after"]:
-        measure = measure_at(tokens, index + 1, lexicon)
+    if whole or before in lexicon.sets["span_before"] or after in lexicon.sets["span_after"]:
+        measure = measure_at(tokens, index + 1 + whole, lexicon)
         if measure and not is_age(tokens, index, measure, lexicon):
             more = _and_a_half(tokens, measure.end)
             many = 1.5 if more else 1.0
@@ -119,6 +136,9 @@ def _and_a_half(tokens: Sequence[Token], index: int) -> int:
 
 def _quantity(tokens: Sequence[Token], number: Number, sign: str, lexicon: Lexicon) -> Quantity | None:
     start = number.start
+    part = part_of_dose(tokens, number, lexicon)
+    if part:
+        return part
     measure = _measure(tokens, number, lexicon)
     after = spread(tokens, measure.end if measure else number.end, lexicon)
     if after:  # "57 ± 11 %" is one value
@@ -145,7 +165,7 @@ def _quantity(tokens: Sequence[Token], number: Number, sign: str, lexicon: Lexic
     if quantity.measure is None and (
         names_something(tokens, number, lexicon) or aged(tokens, start, lexicon)
     ):
-        return None
+        return day_number(tokens, number)
     if (
         quantity.measure
         and quantity.measure.dim == "time"

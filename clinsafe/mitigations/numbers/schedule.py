@@ -14,6 +14,8 @@ from clinsafe.text import Token
 
 _DAY, _MOST_A_DAY = 24.0, 12
 _ARTICLES = (["a"], ["an"], ["each"], ["every"])
+_THINGS = 3  # words from a count to what is counted
+_PER = frozenset(["a", "an", "per", "each", "every"])
 _Q = re.compile(r"q(\d{1,3})(h|hr|hrs|hourly|d|days|w|wk|wks|weeks|min|mins|m)")
 _Q_HOURS = {"h": 1.0, "d": 24.0, "w": 168.0, "m": 1 / 60}
 _A = frozenset(["a", "an", "per", "each", "every", "in", "/", "during", "over"])
@@ -152,6 +154,9 @@ def _counted(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Every | N
     """ "8-hourly", "4 to 6 hourly", "three times a day", "5 x day", "two days a week", "6-week intervals"."""
     counted = lexicon.sets["counted"]
     following = [token.lower for token in tokens[index + 1 : index + 8]]
+    things = _things_in_time(tokens, index, lexicon)
+    if things:
+        return things
     if following[:1] not in _ARTICLES and not any(lower in counted for lower in following):
         return None
     low, high, end = _range(tokens, index, lexicon)
@@ -176,6 +181,26 @@ def _counted(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Every | N
             return None
     found = _per_time(tokens, index, at + 1, high, lexicon)
     return Every(index, found.end, found.low, found.low * high / low, found.rule) if found else None
+
+
+def _things_in_time(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Every | None:
+    """ "eight migraines a month", "two to three falls per week": how often something happens, no dose's schedule."""
+    low, high, end = _range(tokens, index, lexicon)
+    if not end or low <= 0 or not float(low).is_integer():
+        return None
+    for at in range(end, min(end + _THINGS, len(tokens) - 2)):
+        lower = tokens[at].lower
+        if not tokens[at].key or not lower.isalpha() or lexicon.units.at(tokens, at):
+            return None
+        if lower == "times" or lower in lexicon.sets["events"]:
+            return None  # read as a schedule
+        if lower.endswith("s") and len(lower) > 3 and tokens[at + 1].lower in _PER:
+            unit = time_at(tokens, at + 2, lexicon)
+            if unit is None or unit[1].factor < _DAY:
+                return None
+            hours = unit[1].factor
+            return Every(index, unit[0], hours / high, hours / low, "schedule.events")
+    return None
 
 
 def _many_of_them(tokens: Sequence[Token], at: int, lexicon: Lexicon) -> bool:

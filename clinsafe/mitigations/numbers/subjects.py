@@ -174,6 +174,8 @@ def _sort(quantity: Quantity, subject: Subject) -> float:
     drug = subject.drug is not None
     if measure and subject.analyte and subject.analyte.bare == "words":
         return 99.0  # a score has no unit
+    if quantity.kind == "day":
+        return 99.0
     if quantity.kind == "share" or quantity.kind == "count":
         shared = subject.analyte and subject.analyte.unit in (
             ("%",) if quantity.kind == "count" else ("%", "")

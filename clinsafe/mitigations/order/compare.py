@@ -23,6 +23,8 @@ TARGET_SHARE = 0.5  # share of the smaller target's weight that two states must 
 WHOLE_SHARE = 0.15  # and of the greater
 ALIKE = 0.5  # share of the greater side that must be shared where one text says "during"
 SPREAD = 0.4  # shares of the greater sides, added up, where only one side shares its core
+HALF = 0.5  # how well, against a contradiction, both states must find their like for it to count for nothing
+KIN = 0.25  # what a thing shared as a class weighs less than one shared by name
 OFFSET_RATIO = 1.5  # spans of time further apart than this contradict each other
 
 mass = lru_cache(maxsize=8192)(unremembered)
@@ -32,6 +34,7 @@ Normal = Mapping[str, Any]
 _KEYS = {"early": "early_keys", "late": "late_keys"}
 _CORES = {"early": "early_core_keys", "late": "late_core_keys"}
 _OFF = {"early": "early_off", "late": "late_off"}
+_WELL = {"early": "early_well", "late": "late_well"}
 
 
 class Shared(NamedTuple):
@@ -76,7 +79,7 @@ def _findings(query: Sequence[Fact], passage: Sequence[Fact]) -> list[Finding]:
         one, other = query[pair.query], passage[pair.passage]
         mine, theirs = agreed["q", pair.query], agreed["p", pair.passage]
         best = max(mine, theirs)
-        if mine and theirs and one.normal["type"] == "status":
+        if min(mine, theirs) >= HALF * pair.disagree and one.normal["type"] == "status":
             best = max(best, pair.disagree)  # both texts tell of a stop and of a resumption
         if pair.disagree > max(best, pair.agree):
             findings.append(_finding(one, other, "conflict", pair))
@@ -135,6 +138,9 @@ def _side(a: Normal, one: str, b: Normal, other: str) -> Shared:
     common = _shared(first, second)
     if not common:
         return NOTHING
+    apart = a[_WELL[one]] != b[_WELL[other]]
+    if apart and (a[_WELL[one]] or first - common) and (b[_WELL[other]] or second - common):
+        return NOTHING  # "urine clear" and "urine bloodstained" are two findings of one thing
     shared, one_mass, other_mass = mass(common), mass(first), mass(second)
     if shared < LEAST or shared < SHARE * min(one_mass, other_mass):
         return NOTHING
@@ -177,12 +183,17 @@ def _status(one: Fact, other: Fact) -> tuple[float, float, str]:
         return 0.0, 0.0, ""
     if (a["now"] and b["overtaken"]) or (b["now"] and a["overtaken"]):
         return 0.0, 0.0, ""
-    shared = mass(_shared(a["target_keys"], b["target_keys"]))
+    if (a["window"] or b["window"]) and (a["on"] == b["on"] or not (a["through"] or b["through"])):
+        return 0.0, 0.0, ""  # what is held until a day is given after it; only "without a break" gainsays it
+    common = _shared(a["target_keys"], b["target_keys"])
+    shared = mass(common)
     one_mass, other_mass = mass(a["target_keys"]), mass(b["target_keys"])
     if shared < max(LEAST, TARGET_SHARE * min(one_mass, other_mass), WHOLE_SHARE * max(one_mass, other_mass)):
         return 0.0, 0.0, ""
+    shared -= KIN * sum(key[0] == "^" for key in common)
     if a["on"] == b["on"]:
-        return shared, 0.0, ""
+        apart = (a["later"] and b["at_once"]) or (b["later"] and a["at_once"])
+        return (0.0 if apart else shared), 0.0, ""
     return 0.0, shared, "weak" if a["weak"] or b["weak"] else "status"
 
 

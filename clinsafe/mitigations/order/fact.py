@@ -19,12 +19,16 @@ HAZARD = "temporal"
 
 
 class Event(NamedTuple):
-    """All keys of an event with its clause, those of its own name (the core), its words, whether it is a stop."""
+    """An event: all keys with its clause, those of its own name (the core), its words.
+
+    `off`: it is a stop; `well`: it is a thing found well.
+    """
 
     keys: frozenset[str]
     core: frozenset[str]
     words: tuple[tuple[str, tuple[str, ...]], ...] = ()
     off: bool = False
+    well: bool = False
 
 
 def order_fact(
@@ -58,6 +62,8 @@ def order_fact(
             "late_core_keys": second & late.core,
             "relation": relation,
             "hours": round(hours, 3),
+            "early_well": early.well,
+            "late_well": late.well,
             "early_off": early.off,
             "late_off": late.off,
             "whose": whose_events(scan, at[0]),
@@ -78,8 +84,12 @@ def status_fact(
     target: frozenset[str],
     name: str,
     whose: str,
+    window: bool = False,
 ) -> Fact:
-    """A status fact; `state` is (on, weak), `target` must not be empty, `whose` is "patient" or a relative."""
+    """A status fact; `state` is (on, weak), `target` must not be empty, `whose` is "patient" or a relative.
+
+    `window`: it holds until something happens ("held until the scan").
+    """
     cue = scan.tokens[at[0] : at[1]]
     return Fact(
         HAZARD,
@@ -93,6 +103,10 @@ def status_fact(
             "weak": state[1],
             "now": rule.now or scan.now(*at),
             "overtaken": False,
+            "window": window,
+            "through": rule.through or (rule.state == "off" and state[0]),
+            "later": state[0] and scan.later(*at),
+            "at_once": scan.at_once(*at),
             "whose": whose,
             "asked": scan.sentence.mood == "question",
             "name": name or _named(target),
@@ -106,8 +120,11 @@ def event(scan: Scan, ranges: Sequence[Range], last: bool = False) -> Event:
     """The event that stands in some ranges; its core lies in their last clause, or in their first."""
     named = [part for part in ranges if not scan.bare(*part)] or list(ranges)
     main = named[-1] if last else named[0]
-    off = scan.stopping(*scan.clause(main, last))
-    return Event(scan.keyset(*ranges), scan.core(main, last), scan.named(*ranges), off)
+    start, end = scan.clause(main, last)
+    off = scan.stopping(start, end)
+    return Event(
+        scan.keyset(*ranges), scan.core(main, last), scan.named(*ranges), off, scan.well((start, end))
+    )
 
 
 def _words(one: Event, keys: frozenset[str]) -> str:

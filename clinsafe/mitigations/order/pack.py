@@ -86,6 +86,7 @@ class StatusRule(Record):
     going: bool = False
     first: bool = False
     has: bool = False
+    through: bool = False
     opens: tuple[Word, ...] = ()
     lifelong: Literal["past", "current", "silent"] = "past"
     cues: tuple[Cue, ...] = Field(min_length=1)
@@ -162,6 +163,10 @@ class Grammar(Record):
     adds: Words = NO_WORDS
     conditions: Words = NO_WORDS
     waiting: Words = NO_WORDS
+    at_once: Words = NO_WORDS
+    asks_which: Words = NO_WORDS
+    asks: Words = NO_WORDS
+    firsts: Words = NO_WORDS
     beside: Words = NO_WORDS
     out_of: Words = NO_WORDS
     half: Words = NO_WORDS
@@ -214,6 +219,7 @@ class TemporalPack(Record):
     lifelong_phrases: tuple[Cue, ...] = ()
     light: tuple[Word, ...]
     not_adverbs: tuple[Word, ...] | None = None
+    well: Words = NO_WORDS
     events: Mapping[str, tuple[Word, ...]]
     event_endings: Mapping[str, tuple[Word, ...]] = {}
     event_kinds: Mapping[str, tuple[Word, ...]] = {}

@@ -84,6 +84,7 @@ class Rules:
     kin: Mapping[str, str]
     joined: Mapping[str, tuple[str, str]]
     pointers: frozenset[str]
+    well: frozenset[str]
 
 
 def load_rules(content: Content | None = None) -> Rules:
@@ -137,6 +138,7 @@ def load_rules(content: Content | None = None) -> Rules:
         timeline=_time_words(pack.timeline),
         grammar=pack.grammar,
         special=pack.special,
+        well=pack.well,
         kin={word: name for name, words in pack.kin.items() for word in words},
         pointers=frozenset(_time_words(pack.timeline).weekdays)
         | frozenset(_time_words(pack.timeline).months)

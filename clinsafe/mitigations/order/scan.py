@@ -162,6 +162,18 @@ class Scan:
             count += bool(self.keys[i])
         return frozenset(keys)
 
+    def well(self, part: Range) -> bool:
+        """Whether what a range names was found well ("urine clear"), unlike in "given on clear skin"."""
+        named = False
+        for i in range(*part):
+            lower = self.tokens[i].lower
+            if lower in self.rules.well:
+                return True
+            if named and lower in self.rules.prepositions:
+                return False
+            named = named or bool(self.keys[i])
+        return False
+
     def clause(self, part: Range, last: bool) -> Range:
         """The last or first clause of a range that names something."""
         start, end = part
@@ -244,6 +256,19 @@ class Scan:
         """Whether the clause of a cue speaks of the time of writing ("is still withheld")."""
         left, right = self.chunk(start, end)
         return any(m.value.now and left <= m.start and m.end <= right for m in self.found)
+
+    def later(self, start: int, end: int) -> bool:
+        """Whether a verb orders a thing for after an event ("restart once the INR is back"), not of what was done."""
+        before = self.tokens[start - 1].lower if start else ""
+        ordered = before == "be" or self.tokens[start].lower == self.tokens[start].lemma
+        _, high = self.segment(start)
+        return ordered and any(end <= c.start < high and c.value.kind == "after" for c in self.cues)
+
+    def at_once(self, start: int, end: int) -> bool:
+        """Whether a thing is to be done now, not after an event."""
+        left, right = self.chunk(start, end)
+        now = self.rules.grammar.at_once
+        return any(t.lower in now for t in self.tokens[left:right]) and not self.later(start, end)
 
     def going_on(self, start: int, end: int) -> bool:
         """Whether a range says that a treatment is continued."""

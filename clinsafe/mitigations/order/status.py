@@ -27,7 +27,10 @@ def states(reading: Reading, scan: Scan, said: Thing = NOTHING) -> Iterator[Fact
     taken = [(m.start, m.end) for m in found if m.value.state != "none" and not m.value.weak]
     for match in found:
         rule = match.value
-        if (rule.state == "none" and not rule.onset) or _silent(scan, match, found):
+        if rule.state == "none" and not rule.onset:
+            continue
+        window = _window(scan, match)
+        if not window and _silent(scan, match, found):
             continue
         target, name = _target(scan, match, taken)
         if not target and not rule.weak and not (rule.yields and _followed(scan, match)):
@@ -43,7 +46,8 @@ def states(reading: Reading, scan: Scan, said: Thing = NOTHING) -> Iterator[Fact
             continue
         if not rule.weak:
             last = (target, name)
-        yield status_fact(reading, scan, rule, state, (match.start, match.end), target, name, whose)
+        at = (match.start, match.end)
+        yield status_fact(reading, scan, rule, state, at, target, name, whose, window)
 
 
 def _it(scan: Scan, match: Match[StatusRule]) -> bool:
@@ -152,6 +156,17 @@ def _conditional(scan: Scan, match: Match[StatusRule]) -> bool:
         and (cue.value.kind == "when" or not scan.bare(low, cue.start))
         for cue in scan.cues
     )
+
+
+def _window(scan: Scan, match: Match[StatusRule]) -> bool:
+    """Whether a treatment is held until something happens ("hold X until Y")."""
+    rule = match.value
+    if rule.state != "off" or rule.axis != "treatment" or rule.weak or rule.timed or _negated(scan, match):
+        return False
+    left, right = scan.chunk(match.start, match.end)
+    opened = any(c.value.kind in _REFERS and left <= c.start < match.start for c in scan.cues)
+    waits = any(token.lower in scan.rules.grammar.waiting for token in scan.tokens[match.end : right])
+    return waits and not opened and not _partial(scan, left, right) and not _counted(scan, match)
 
 
 def _verb_added(scan: Scan, start: int, match: Match[StatusRule]) -> bool:

@@ -99,6 +99,10 @@ class _Ahead:
         op = self.line.op(index)
         if op is not None and self._noun(op):
             return True
+        if op is not None and op.words in self.line.rules.sets["hangs_on"] and self.run:
+            self._close()
+            self.tail = True
+            return True
         return (
             op is not None
             and op.cue.kind in ("open", "history", "relative")

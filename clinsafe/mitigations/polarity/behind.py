@@ -131,6 +131,8 @@ class _Behind:
         return 1
 
     def _relative(self, index: int) -> int:
+        if self.line.lower(index) == "whose":
+            return 0  # "a child *whose* tests are negative"
         if index and self.line.kind[index - 1] == WORD and self.run:
             self.run, self.chunks = [], []
             return 1
@@ -170,7 +172,7 @@ class _Behind:
         subjects = self._subjects()
         for number, (run, _) in enumerate(self.chunks):
             at = head(self.line, run) if number in subjects else None
-            if at is not None and number and self._about(at):
+            if at is not None and number and self.listed and self._about(at):
                 at = None  # "adrenals clear and nodes absent"
             if at is not None:
                 self.scope.heads.append(at)

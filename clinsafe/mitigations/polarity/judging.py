@@ -35,6 +35,8 @@ _UNSIGNED, _UNSAID = (
 )  # where one side says the thing without a sign: at least, and with agreement of its piece
 _LACKING, _ALIEN, _FOREIGN = 0.8, 0.85, 0.5  # for each modifier that the other side lacks
 _PAIRED = 0.5  # for a rule that wants a sign on the other side, and there is none
+_NAMED = 0.4  # how much nearer to certainty where both sign the thing by the same words
+_BODILY = 0.25  # the same where it is said of the whole patient
 _BUSY = 0.6  # where what is to be done is denied here, and there the thing is spoken of in another regard
 
 
@@ -110,7 +112,17 @@ def _context(one: Mention, other: Mention, judge: Judge, plain: bool = True) -> 
     shares = [_share(a.wide - drop, b.wide) for a, b in ((one, other), (other, one))]
     rests = one.near - drop, other.near - drop
     near = min(_share(rests[0], other.near), _share(rests[1], one.near)) if any(rests) else 0.0
-    return max(near, 0.85 * max(shares) + 0.15 * min(shares))
+    value = max(near, 0.85 * max(shares) + 0.15 * min(shares))
+    if (
+        one.signed
+        and other.signed
+        and (named := one.modifiers - judge.generic)
+        and (named == other.modifiers - judge.generic)
+    ):
+        value += _NAMED * (1.0 - value)  # both sign "chest pain"
+    elif one.key in judge.bodily and one.fact.rule == other.fact.rule:
+        value += _BODILY * (1.0 - value)
+    return value
 
 
 def _bare(one: Mention, other: Mention, drop: frozenset[str], judge: Judge) -> bool:

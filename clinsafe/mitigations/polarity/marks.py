@@ -58,7 +58,8 @@ def _words(line: Line) -> Iterator[tuple[int, str, tuple[str, ...], int]]:
         cue = line.lexical[index]
         if cue is not None and (cue.sign < 0 or cue.opposite):
             yield index, token.lower, (cue.concept, cue.opposite) if cue.opposite else (cue.concept,), 0
-        elif line.op_at[index] >= 0 or line.kind[index] == MARK or index in line.quiet or cue is not None:
+            continue
+        if line.op_at[index] >= 0 or line.kind[index] == MARK or index in line.quiet or cue is not None:
             continue
         if denied and line.among(index, "under_denial"):
             continue

@@ -9,10 +9,20 @@ from clinsafe.mitigations.align import coverage, mass, overlap
 from clinsafe.mitigations.bounds import TooMuchToCompare
 from clinsafe.mitigations.index import Effort, Index
 from clinsafe.mitigations.polarity.judging import Judge, certainty, senses, settled
-from clinsafe.mitigations.polarity.mention import ABSENT, LEFT_OPEN, PRESENT, UNDECIDED, Match, Mention
+from clinsafe.mitigations.polarity.mention import (
+    ABSENCE_OPEN,
+    ABSENT,
+    LEFT_OPEN,
+    PRESENT,
+    UNDECIDED,
+    Match,
+    Mention,
+)
 from clinsafe.mitigations.polarity.mentions import PAST, Said
 from clinsafe.protocols import Fact, Span
 
+_ODD = ((ABSENT, PRESENT), (ABSENT, LEFT_OPEN), (PRESENT, ABSENCE_OPEN))
+_AT_ODDS = frozenset((*_ODD, *((b, a) for a, b in _ODD)))
 _STRICT = frozenset(["=allergy", "allergi"])  # what it is an allergy to makes another thing of it
 _TELLING = 3  # content words a sentence must have to be compared as a whole
 _MOST = 20_000  # mentions, and pairs of sentences of the same words, that one comparison looks at
@@ -236,7 +246,7 @@ def _otherwise(found: Match, own: Rows, generic: frozenset[str], effort: Effort)
 
 
 def _disagree(one: int, other: int) -> bool:
-    return {one, other} in ({ABSENT, PRESENT}, {ABSENT, LEFT_OPEN})
+    return (one, other) in _AT_ODDS
 
 
 def _past_only(one: Mention, other: Mention) -> bool:

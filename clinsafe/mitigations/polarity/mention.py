@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from clinsafe.protocols import Fact, Span
 
 ABSENT, UNDECIDED, PRESENT, LEFT_OPEN = -1, 0, 1, 2
+ABSENCE_OPEN = -2  # "rupture is not excluded", of what is intact or not
 
 
 @dataclass(frozen=True, slots=True)

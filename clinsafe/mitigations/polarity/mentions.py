@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, TypeAlias
 from clinsafe.mitigations.polarity.hangs import conditional, counted, dated, takes_up
 from clinsafe.mitigations.polarity.line import OPEN, PLAIN, QUALIFIER, SIGNED, Line
 from clinsafe.mitigations.polarity.marks import marks, pieces
-from clinsafe.mitigations.polarity.mention import ABSENT, LEFT_OPEN, PRESENT, UNDECIDED
-from clinsafe.mitigations.polarity.naming import ACTIONS, ADJECTIVE, form, subject, tail
+from clinsafe.mitigations.polarity.mention import ABSENCE_OPEN, ABSENT, LEFT_OPEN, PRESENT, UNDECIDED
+from clinsafe.mitigations.polarity.naming import ACTIONS, ADJECTIVE, form, object_of, subject, tail
 from clinsafe.mitigations.polarity.region import WALK
+from clinsafe.mitigations.polarity.replies import answered, asked, reply, without_reply
 from clinsafe.mitigations.polarity.rules import (
     AND,
     COMMA,
@@ -62,12 +63,22 @@ def read(reading: Reading, rules: Rules, hazard: str, signer: Signer = sign) -> 
     """All facts of a reading, in order; `signer` is the engine."""
     facts: list[Fact] = []
     last: list[Fact] = []
+    replied = 0  # where the answer ends that the sentence begins with
     for sentence in reading.sentences:
-        line = signer(sentence.tokens, rules)
+        said = without_reply(sentence, replied) if replied else sentence
+        if not said.tokens:
+            replied = 0
+            continue
+        line = signer(said.tokens, rules)
         if takes_up(line):
             last = [_undone(fact) for fact in last]
         facts += last
-        last = _Sentence(reading, sentence, line, hazard).facts()
+        value, replied = 0, 0
+        if sentence.index + 1 < len(reading.sentences) and asked(said, rules):
+            value, replied = reply(reading.sentences[sentence.index + 1].tokens, rules)
+        if value:
+            answered(line, value)
+        last = _Sentence(reading, said, line, hazard, said.mood == "question" and not value).facts()
     return facts + last
 
 
@@ -80,7 +91,7 @@ def _undone(fact: Fact) -> Fact:
 
 
 class _Sentence:
-    def __init__(self, reading: Reading, sentence: Sentence, line: Line, hazard: str) -> None:
+    def __init__(self, reading: Reading, sentence: Sentence, line: Line, hazard: str, asked: bool) -> None:
         rules = line.rules
         self.reading, self.sentence, self.rules, self.hazard, self.line = (
             reading,
@@ -96,7 +107,7 @@ class _Sentence:
         self.wide = self._wide()
         self.conditional = conditional(sentence.tokens, rules)
         self.base: dict[str, Any] = {
-            "asked": sentence.mood == "question",
+            "asked": asked,
             "relative": sentence.subject == "relative",
             "sentence": sentence.index,
         }
@@ -108,7 +119,8 @@ class _Sentence:
         for index, token in enumerate(self.sentence.tokens):
             cue = lexical[index]
             key = cue.concept if cue is not None else token.key or self.limits.get(token.lower, "")
-            if key and self.line.op_at[index] < 0 and self.line.kind[index] != MARK:
+            op = self.line.op(index)
+            if key and (op is None or op.cue.kind == "relative") and self.line.kind[index] != MARK:
                 found.add(key)
         return frozenset(found)
 
@@ -231,7 +243,8 @@ class _Sentence:
         cue = line.lexical[index]
         denied = line.sign[index] if line.state[index] in (SIGNED, OPEN) else 1
         if line.state[index] == OPEN:
-            return [self._fact(index, near, self._key(index), LEFT_OPEN, cue)]
+            value = ABSENCE_OPEN if cue is not None and cue.sign < 0 else LEFT_OPEN
+            return [self._fact(index, near, self._key(index), value, cue)]
         value = denied * (cue.sign if cue is not None else 1)
         facts = [self._fact(index, near, self._key(index), value, cue)]
         if cue is not None and cue.opposite and denied > 0:
@@ -277,13 +290,17 @@ class _Sentence:
             "form": form(op, cue, own),
         }
         text = (
-            tokens[index].lower if own or op is None else " ".join(t.lower for t in tokens[op.start : op.end])
+            tokens[index].lower
+            if own or op is None
+            else " ".join(t.lower for t in tokens[op.start : op.end]) or op.words
         )
         span = self.reading.token_span([tokens[i] for i in self._modifiers(index)] + [tokens[index]])
         return Fact(self.hazard, span, normal, text, f"negation.{rule}")
 
     def _modifiers(self, index: int, functions: bool = False) -> list[int]:
         """The words before this one in its noun phrase."""
+        if self.line.among(index, "takes_object") and (behind := object_of(self.line, index)):
+            return behind  # "a rash *sparing* the palms"
         found, at = [], index - 1
         kind = self.line.kind
         while at >= 0 and index - at <= 6 and kind[at] in (WORD, HYPHEN, MARK):
@@ -314,9 +331,9 @@ class _Sentence:
     def _object(self, index: int) -> list[int]:
         """ "allergic *to latex*": what it is an allergy to."""
         line = self.line
-        if self._key(index) not in self.rules.lifelong or line.lower(index + 1) not in ("to", "of"):
+        at, found = index + 1 + (line.lower(index) != "to"), []
+        if self._key(index) not in self.rules.lifelong or line.lower(at - 1) not in ("to", "of"):
             return []
-        at, found = index + 2, []
         while at < min(len(line.tokens), index + WALK) and line.kind[at] in (WORD, DET, HYPHEN, MARK):
             if line.kind[at] == WORD and self.sentence.tokens[at].key:
                 found.append(at)

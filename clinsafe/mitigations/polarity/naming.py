@@ -36,14 +36,14 @@ def subject(line: Line, index: int, cue: Cue | None) -> str:
     """What an adjective or verb is said of ("the *dose* was increased"), "" if that is not told."""
     if cue is None or not (cue.about or cue.id == "affix"):
         return ""
-    words = _object(line, index)
+    words = object_of(line, index)
     if not words:
         scope = behind(line, index)
         words = sorted([*scope.heads, *scope.qualifiers])
     return " ".join(line.lower(at) for at in words[-_NAMED:] if line.kind[at] == WORD)
 
 
-def _object(line: Line, index: int) -> list[int]:
+def object_of(line: Line, index: int) -> list[int]:
     """ "reduced *opioid consumption*", "a patent *graft*"."""
     at, found = index + 1, []
     while at < len(line.tokens) and at <= index + _NAMED + 1 and line.kind[at] in (DET, WORD, HYPHEN, MARK):

@@ -21,6 +21,9 @@ def orders(line: Line) -> None:
 
 def leave_open(line: Line, number: int, op: Op) -> None:
     """Leave what a cue speaks about undecided: the subject of a passive order, else what follows."""
+    if op.words in line.rules.sets["hangs_on"] and (op.cue.kind == "pseudo" or ends_piece(line, op.end)):
+        shade_clause(line, op.start, op.end, number)  # "film *pending*"
+        return
     if op.cue.reach == "either" and (line.passive(op) or not ahead(line, op.end, op.cue.list).heads):
         shade_clause(line, op.start, op.end, number)
         line.shade(behind(line, op.start).end, op.start, number)

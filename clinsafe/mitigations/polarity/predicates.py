@@ -19,7 +19,9 @@ from clinsafe.mitigations.polarity.rules import (
     STOP,
     WORD,
 )
-from clinsafe.mitigations.polarity.scope import Scope, head
+from clinsafe.mitigations.polarity.scope import Scope, head, of_test
+
+_DONE = frozenset(("given", "withheld"))
 
 
 def predicate(line: Line, number: int, op: Op) -> None:
@@ -38,11 +40,12 @@ def predicate(line: Line, number: int, op: Op) -> None:
         if op.sign < 0:
             shade_clause(line, start, op.end, number)
         return
-    if _of_no_patient(line, op):
+    if _of_no_patient(line, op) or _time(line, op, scope):
         return
     if _aside(line, op):
         line.shade(min([*scope.heads, *scope.qualifiers], default=op.start), scope.end, number)
         return
+    scope.heads = [of_test(line, at) if op.cue.id in _DONE else at for at in scope.heads]
     apply(line, scope, value, state, number)
     if op.cue.with_ and op.end < len(line.tokens) and line.lower(op.end) in op.cue.with_:
         apply(line, ahead(line, op.end + 1, False), value, state, number)
@@ -111,6 +114,14 @@ def _when(line: Line, op: Op) -> bool:
     return False
 
 
+def _time(line: Line, op: Op, scope: Scope) -> bool:
+    """ "ten days of headache had passed": it is the time that is over."""
+    if op.cue.id != "over":
+        return False
+    of = (at - 1 for last in scope.heads for at in range(last - 3, last) if line.lower(at) == "of")
+    return any(line.among(at, "spans") for at in (*scope.heads, *of))
+
+
 def _aside(line: Line, op: Op) -> bool:
     """ "within a year of *stopping* it", "a drug used to *terminate* it": no claim that it is so."""
     if op.flip < 0 or op.cue.reach == "join" or not op.start:
@@ -142,6 +153,8 @@ def _before(line: Line, op: Op) -> bool:
 def _attributive(line: Line, op: Op) -> bool:
     """ "*absent* bowel sounds": an adjective before its noun."""
     before = line.kind[op.start - 1] if op.start else STOP
+    if line.among(op.start, "have") or line.among(op.start, "be"):
+        return False  # "staff *had passed* norovirus"
     if op.end >= len(line.tokens) or line.kind[op.end] != WORD:
         return False
     return before != HELP and not (before == OP and line.ops[line.op_at[op.start - 1]].cue.reach == "verb")

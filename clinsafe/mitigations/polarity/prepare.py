@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clinsafe.mitigations.polarity.line import Line, Op
-from clinsafe.mitigations.polarity.rules import COMMA, HELP, MARK, NUMBER, OP, STOP, WORD, Cue, Rules
+from clinsafe.mitigations.polarity.parted import parted
+from clinsafe.mitigations.polarity.rules import COMMA, DET, HELP, MARK, NUMBER, OP, STOP, WORD, Cue, Rules
 from clinsafe.text.tokens import Token
 
 _SHORT_ADVERB = 5
@@ -18,7 +19,7 @@ def prepare(tokens: Sequence[Token], rules: Rules) -> Line:
     kind = [_class(token, rules) for token in tokens]
     _separators(tokens, kind)
     line = Line(tokens, rules, kind, [-1] * size, [None] * size, [])
-    for start, end, words, cue in rules.table.find(tokens):
+    for start, end, words, cue in parted(tokens, kind, rules, rules.table.find(tokens)):
         if cue.kind == "signed":
             _lexical(line, start, end, cue)
         elif cue.kind == "pseudo" and cue.effect == "none":
@@ -50,6 +51,8 @@ def _acting(line: Line, start: int, words: str, cue: Cue) -> Cue | None:
         return cue if _joined(line, start) else None
     if words == "over":
         return cue if _ending(line, start) else None
+    if words.startswith("~") and cue.id == "permits" and start and line.kind[start - 1] == DET:
+        return None  # "*her consent* to the trial"
     if words == "out" and line.lower(start + 1) in ("from", "of"):
         return None
     if words == "out" or (words == "off" and not _alone(line, start)):

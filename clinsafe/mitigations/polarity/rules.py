@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -10,7 +10,8 @@ from clinsafe.content import Content
 from clinsafe.mitigations.cues import CueTable
 from clinsafe.mitigations.pack import load_pack
 from clinsafe.mitigations.polarity.judging import Judge
-from clinsafe.mitigations.polarity.schema import Affixes, Grammar, Pack, Signed
+from clinsafe.mitigations.polarity.schema import Affixes, Grammar, Pack, Sign, Signed
+from clinsafe.text.tokens import lemma_of
 from clinsafe.text.vocabulary import Vocabulary, load_vocabulary
 
 _REMEMBERED = 50_000
@@ -74,12 +75,16 @@ class Rules:
     Attributes:
         table: the cues.
         answers: values behind a colon.
+        replies: answers that open the sentence behind a question.
+        parted: lemma of a verb -> particle that may stand apart from it -> the cue they are.
         classes: lower-cased word -> class.
         signed: signed single words.
     """
 
     table: CueTable[Cue]
     answers: CueTable[Cue]
+    replies: CueTable[Cue]
+    parted: Mapping[str, Mapping[str, Cue]]
     classes: Mapping[str, int]
     light: frozenset[str]
     trailing: frozenset[str]
@@ -142,11 +147,9 @@ def load_rules(content: Content | None = None) -> Rules:
     grammar, affixes = pack.grammar, pack.affixes
     return Rules(
         CueTable([*_cues(pack), *signed]),
-        CueTable(
-            (word, Cue("answer", "answer", 1 if sign == "+" else -1))
-            for sign, words in pack.answers.items()
-            for word in words
-        ),
+        _valued(pack.answers),
+        _valued(pack.replies),
+        _parted(pack),
         _classes(grammar),
         frozenset(grammar.light),
         frozenset(grammar.trailing),
@@ -174,6 +177,23 @@ def load_rules(content: Content | None = None) -> Rules:
             frozenset(vocabulary.key(word) for word in pack.bodily),
         ),
     )
+
+
+def _valued(block: Mapping[Sign, Sequence[str]]) -> CueTable[Cue]:
+    return CueTable(
+        (word, Cue("answer", "answer", 1 if sign == "+" else -1))
+        for sign, words in block.items()
+        for word in words
+    )
+
+
+def _parted(pack: Pack) -> dict[str, dict[str, Cue]]:
+    found: dict[str, dict[str, Cue]] = {}
+    for one in pack.parted:
+        cue = Cue("predicate", one.id, 1 if one.sign == "+" else -1, "either", open=one.open)
+        for verb in one.verbs:
+            found.setdefault(lemma_of(verb), {}).update(dict.fromkeys(one.particles, cue))
+    return found
 
 
 def _cues(pack: Pack) -> list[tuple[str, Cue]]:

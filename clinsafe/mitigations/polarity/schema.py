@@ -60,6 +60,16 @@ class Predicate(Record):
     words: Cues
 
 
+class Parted(Record):
+    """Verbs whose particle may stand behind their object; see the pack."""
+
+    id: RuleId
+    sign: Sign
+    open: bool = False
+    verbs: Words
+    particles: Words
+
+
 class Pseudo(Record):
     """Words that look like a negation."""
 
@@ -142,6 +152,10 @@ class Sets(Record):
     pronouns: Words = ()
     articles: Words = ()
     more: Words = ()
+    asks: Words = ()
+    takes_object: Words = ()
+    registers: Words = ()
+    hangs_on: Cues = ()
 
 
 class Grammar(Record):
@@ -177,6 +191,8 @@ class Pack(Record):
     lifelong: Words = ()
     exceptions: tuple[Excepting, ...] = ()
     answers: Mapping[Sign, Cues] = Field(default_factory=dict)
+    replies: Mapping[Sign, Cues] = Field(default_factory=dict)
+    parted: tuple[Parted, ...] = ()
     trust: Mapping[RuleId, float] = Field(default_factory=dict)
     paired: tuple[RuleId, ...] = ()
     means: Words = ()
@@ -189,7 +205,7 @@ class Pack(Record):
     @model_validator(mode="after")
     def _trusts_what_there_is(self) -> Pack:
         """`trust` and `paired` name rules; a name that no rule has would change nothing."""
-        blocks = (self.negators, self.predicates, self.exceptions, self.signed)
+        blocks = (self.negators, self.predicates, self.exceptions, self.signed, self.parted)
         valid = {rule.id for block in blocks for rule in block} | set(_OWN)
         for field, names in (("trust", self.trust), ("paired", self.paired)):
             for name in names:

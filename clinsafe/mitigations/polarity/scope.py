@@ -31,6 +31,13 @@ class Scope:
     end: int = 0
 
 
+def of_test(line: Line, index: int) -> int:
+    """ "urine *culture* was not sent": of what is done, the test is the thing, not what it looks for."""
+    after = line.lower(index + 1)
+    test = after in line.rules.trailing and after in line.rules.carriers
+    return index + 1 if test and line.kind[index + 1] == WORD else index
+
+
 def head(line: Line, run: Sequence[int]) -> int | None:
     """The word of a noun phrase that is the thing: the last that is no light, weak or trailing word."""
     words = [index for index in run if line.kind[index] == WORD]

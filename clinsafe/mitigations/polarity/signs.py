@@ -31,6 +31,7 @@ from clinsafe.mitigations.polarity.rules import (
     WORD,
     Rules,
 )
+from clinsafe.mitigations.polarity.scope import of_test
 from clinsafe.mitigations.polarity.turning import turn
 from clinsafe.text.tokens import Token
 
@@ -163,7 +164,17 @@ def _phrase(line: Line, number: int, op: Op) -> None:
             line.shade(op.end, scope.end, number)
             apply(line, ahead(line, then.end, False), -1, SIGNED, number)
             return
+    if _done(line, scope.end):
+        scope.heads = [of_test(line, at) for at in scope.heads]
     apply(line, scope, op.sign, SIGNED, number)
+
+
+def _done(line: Line, at: int) -> bool:
+    """ "no blood cultures *were sent*": whether a verb of what is done follows."""
+    while at < len(line.tokens) and line.kind[at] == HELP:
+        at += 1
+    then = line.op(at) if at < len(line.tokens) else None
+    return then is not None and then.cue.id == "given"
 
 
 def _elided(line: Line, start: int, end: int, number: int) -> None:

@@ -9,6 +9,7 @@ from clinsafe.mitigations.polarity.behind import behind
 from clinsafe.mitigations.polarity.line import SIGNED, Line, Op
 from clinsafe.mitigations.polarity.region import REACH, WALK, apply, shade_clause
 from clinsafe.mitigations.polarity.rules import (
+    AND,
     COLON,
     COMMA,
     DET,
@@ -27,10 +28,17 @@ from clinsafe.mitigations.polarity.rules import (
 
 def turn(line: Line, number: int, op: Op) -> None:
     """Let a negator turn the cue it stands before, or deny the verb or adjective after it."""
+    if op.cue.kind == "predicate" and op.flip:
+        _over_noun(line, number, op)
     if op.cue.kind != "negator" or not op.flip:
         return
     if (op.cue.reach == "verb" or op.cue.id == "no") and _until(line, op):
         _undo(line, op, number)
+        return
+    need = _needed(line, op)
+    if need is not None:
+        _undo(line, op, number)
+        need.flip, need.flipped_by = -need.flip, number
         return
     if op.cue.reach == "phrase" and _of_subject(line, number, op):
         return
@@ -45,6 +53,28 @@ def turn(line: Line, number: int, op: Op) -> None:
         op.flip = 0
     elif op.cue.reach == "verb":
         _deny_predicate(line, number, op)
+
+
+def _over_noun(line: Line, number: int, op: Op) -> None:
+    """ "*waived* the *need for* consent", "*withdrew permission for* it": a verb about a cue that is a noun."""
+    verb = op.cue.reach == "either" or op.cue.id == "over"
+    if op.cue.weak or not verb or op.cue.open or line.be_before(op.start):
+        return
+    for at in range(op.end, min(op.end + _OVER, len(line.tokens))):
+        target = line.op(at)
+        if target is not None:
+            if target.cue.noun and target.start == at:
+                target.flip *= op.sign
+                if op.sign > 0:
+                    target.cue = target.cue._replace(weak=False)  # "did *not waive* the need for consent"
+                target.flipped_by, op.flip = number, 0
+                line.shade(behind(line, op.start).end, op.start, number)
+            return
+        if line.kind[at] not in (DET, WORD):
+            return
+
+
+_OVER = 4  # tokens from a verb to the noun it speaks of
 
 
 def _of_subject(line: Line, number: int, op: Op) -> bool:
@@ -94,7 +124,7 @@ def _undo(line: Line, op: Op, number: int) -> None:
 
 def _until(line: Line, op: Op) -> bool:
     """ "not given *until* ...", "had not been taken *yet*": a matter of order, not of whether."""
-    if op.words.endswith("yet"):
+    if op.words.endswith("yet") and _earlier(line, op):
         return True
     for at in range(op.end, min(op.end + 2 * REACH, len(line.tokens))):
         aside = line.kind[at] == COMMA and at + 1 < len(line.tokens) and line.kind[at + 1] == RELATIVE
@@ -104,6 +134,40 @@ def _until(line: Line, op: Op) -> bool:
         if line.among(at, "until"):
             return True
     return False
+
+
+def _earlier(line: Line, op: Op) -> bool:
+    """ "*had* not yet been taken": of a time that is past; "has not yet been taken" is so now."""
+    return any(line.lower(at) in ("had", "when") for at in range(max(0, op.start - REACH), op.end + REACH))
+
+
+def _needed(line: Line, op: Op) -> Op | None:
+    """ "is *not* started *without* cover", "*no* child is sedated *without* cover": what is needed for what."""
+    if op.cue.reach != "verb" and op.cue.id != "no":
+        return None
+    said, hung = 0, False
+    for at in range(op.end, min(op.end + 2 * REACH, len(line.tokens))):
+        then = line.op(at)
+        if then is not None and then.cue.id == "without" and then.flip > 0:
+            acts = op.cue.reach == "verb" or _acts(line, op.end, at)
+            return then if said and acts and not hung and not line.among(at - 1, "people") else None
+        if then is not None and then.cue.kind == "negator":
+            return None
+        if line.kind[at] in (STOP, COLON, COMMA, AND):
+            return None
+        said += line.kind[at] in (WORD, OP)
+        hung = (hung or line.lower(at) in _HUNG) and line.op_at[at] < 0
+    return None
+
+
+_HUNG = frozenset(("in", "for", "among", "of", "with"))  # "not given *for a fracture* without displacement"
+
+
+def _acts(line: Line, start: int, end: int) -> bool:
+    """Whether a verb stands here: "no child *should be sedated*", not "no pain"."""
+    return any(
+        line.op_at[at] >= 0 or line.among(at, "be") or line.among(at, "orders") for at in range(start, end)
+    )
 
 
 def _verb_target(line: Line, op: Op) -> Op | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from clinsafe.mitigations.polarity.mention import ABSENT, LEFT_OPEN, PRESENT, Match, Mention
+from clinsafe.mitigations.polarity.mention import ABSENCE_OPEN, ABSENT, LEFT_OPEN, PRESENT, Match, Mention
 from clinsafe.protocols import Finding, Severity
 
-_STATES = {ABSENT: "absent", PRESENT: "present", LEFT_OPEN: "not excluded"}
+_STATES = {ABSENT: "absent", PRESENT: "present", LEFT_OPEN: "not excluded", ABSENCE_OPEN: "in doubt"}
 _CRITICAL = frozenset(["=allergy", "allergi", "anaphylaxi"])
 
 
@@ -81,6 +81,8 @@ def _state(mention: Mention, form: str, many: bool) -> str:
     absent = mention.sign == ABSENT
     if mention.sign == LEFT_OPEN:
         return f"that {{}} {verb} not excluded"
+    if mention.sign == ABSENCE_OPEN:
+        return f"that it is not certain that {{}} {verb if form in ('action', 'verb', 'thing') else form}"
     if form == "action":
         return f"that {{}} {verb} {'not given, or not allowed' if absent else 'given, or allowed'}"
     if form == "verb":

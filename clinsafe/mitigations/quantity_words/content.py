@@ -9,10 +9,11 @@ from clinsafe.mitigations.cues import Match
 from clinsafe.mitigations.quantity_words.lexicon import ASSUMED, SEVERITY, Cue, Lexicon
 from clinsafe.text.tokens import Token
 
-_LIMIT = "~limit"  # above or below something
+LIMIT = "~limit"  # above or below something
 _FIRST = -1  # nearer than any: a denial counts before what goes without saying
 _BEYOND = 1 << 20  # above any distance
 _AUXILIARY = frozenset(["is", "are", "was", "were", "be", "been", "being"])
+_SPELL_REACH = 4  # words from "over" to "weeks"
 _GRADE_REACH = 7  # tokens after "grade" that may belong to it
 _GRADE_JOINS = frozenset(["-", "/", "=", "or", "to", "and", "at", "least", "most"])
 _ARABIC = frozenset(["1", "2", "3", "4", "5"])
@@ -123,6 +124,24 @@ def _far(tokens: Sequence[Token], index: int, near: int) -> float:
     return distance / _BEYOND if told else distance
 
 
+def _spell(tokens: Sequence[Token], cue: Match[Cue], lexicon: Lexicon) -> bool:
+    """ "Over 24 weeks", "over the last year": how long, not above what."""
+    if cue.cue not in ("over", "over the"):
+        return False
+    near = tokens[cue.end : cue.end + _SPELL_REACH]
+    return any(token.lower in lexicon.pack.spells for token in near)
+
+
+def _sampled(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> bool:
+    """ "None of the nodes *removed* contained tumour": tells which nodes, not what became of them."""
+    if not 0 < index < len(tokens) - 1 or tokens[index].lower not in lexicon.pack.sampled:
+        return False
+    after = tokens[index + 1].lower
+    return tokens[index - 1].key in lexicon.sets and (
+        after in lexicon.pack.count_verbs or after.endswith("ed") or after in lexicon.pack.sampled_before
+    )
+
+
 class _Step(NamedTuple):
     """The key of the tokens up to `end`; "" for none."""
 
@@ -143,8 +162,10 @@ def _step(
         return _Step(grade.end, SEVERITY, grade.severe)
     cue = cues.get(index)
     if cue and cue.value.kind in ("more", "less") and index not in skipped:
-        return _Step(cue.end, _LIMIT, cue.value.kind == "less")
-    if cue and cue.value.kind == "opposite":
+        if _spell(tokens, cue, lexicon):
+            return _Step(cue.end)
+        return _Step(cue.end, LIMIT, cue.value.kind == "less")
+    if cue and cue.value.kind == "opposite" and not _sampled(tokens, index, lexicon):
         return _Step(cue.end, cue.value.key, cue.value.minus)
     token = tokens[index]
     if index in skipped or not token.key or token.lower in lexicon.pack.numbers:

@@ -14,6 +14,7 @@ from clinsafe.text.tokens import Token
 _PARTS_OF = frozenset(["of", "which", "them", "these", "whom", "those"])
 _OPENING = frozenset(["of", "among", "amongst", "from"])
 _AUXILIARY = frozenset(["did", "was", "were", "had", "is", "are", "do", "does"])
+_SIGNS = frozenset(["<", ">", "≤", "≥"])
 _FILLED = 4  # words between "of" and the total
 _LONG = 30  # tokens of a sentence that counts what the next or the last one speaks of
 _MOST_NUMBERS = 24  # in one sentence; a table row beyond that holds no prose shares
@@ -25,6 +26,7 @@ def counts(
     """Two neighbouring counts that add up to a total; counts "of them", "of which"."""
     if len(counted) > _MOST_NUMBERS:
         return
+    free = [number for number in free if not _compared(tokens, number)]
     totals = [number for number in free if number.value >= 2 and _names_set(tokens, number, lexicon)]
     sizes = totals + [number for number in free if number.value >= 2 and _opens_clause(tokens, number)]
     loose = [number for number in free if not measured(tokens, number, lexicon)]
@@ -42,6 +44,11 @@ def counts(
         if _of_them(tokens, number) or _acts(tokens, number, total_, lexicon):
             used.add(number.start)
             yield _counted(number, total_, "figure.of_them")
+
+
+def _compared(tokens: Sequence[Token], number: Number) -> bool:
+    """ "≥6 wet nappies": a bound, no total."""
+    return number.start > 0 and tokens[number.start - 1].text in _SIGNS
 
 
 def carried(before: Sequence[Token], tokens: Sequence[Token], lexicon: Lexicon) -> Iterator[Figure]:

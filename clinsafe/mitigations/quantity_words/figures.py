@@ -25,6 +25,7 @@ _RATE_JOINS = frozenset(
     ["of", "was", "is", "were", "at", ":", "=", "reached", "about", "approximately", "only"]
 )
 _EXCEPT = frozenset(["but", "except", "save", "bar", "barring", "excepting"])
+_OWNERS = frozenset(["the", "his", "her", "their", "these", "those", "your", "my", "our"])
 _RATE_REACH = 2  # words between a rate and its figure
 _WIDEST = 3  # words between the count and "out of"
 
@@ -112,12 +113,15 @@ def _share_of(
     lexicon: Lexicon,
     rule: str,
 ) -> Figure | None:
+    first = at_
     at_ = past_fillers(tokens, at_, lexicon)
     total = by_start.get(at_)
     if total is None or not _divides(number.value, total.value):
         return None
     after = tokens[total.end].lower if total.end < len(tokens) else ""
-    if after in lexicon.not_after and not (rule == "figure.of" and after in ("days", "weeks", "months")):
+    owned = at_ > first and tokens[first].lower in _OWNERS  # "two of the four units"
+    spell = rule == "figure.of" and after in ("days", "weeks", "months")
+    if after in lexicon.not_after and not (spell or owned):
         return None
     if rule == "figure.in" and number.value == total.value:
         return None
@@ -188,13 +192,31 @@ def _percent(tokens: Sequence[Token], number: Number, lexicon: Lexicon) -> Figur
     of_set = (
         bool(follows)
         and follows[0].lower == "of"
-        and any(t.key in lexicon.sets or plural(t.lower) for t in follows[1:])
+        and any(_names_many(token, lexicon) for token in follows[1:])
     )
     counted = bool(follows) and _counted_by(follows[0], lexicon) and not _strength(tokens, number, follows[0])
+    of_set = of_set or _of_a_whole(follows, lexicon)
     told = before == "in" or counted or _rate(tokens, number, lexicon)
     if not of_set and not told:
         return None
     return Figure(number.start, end, at(number.value / 100), f"{number.value:g}%", "figure.percent")
+
+
+def _names_many(token: Token, lexicon: Lexicon) -> bool:
+    """A set or a plural; "75% of the starting dose" is a dose, of doses a share."""
+    return token.lower != "dose" and (token.key in lexicon.sets or plural(token.lower))
+
+
+def _of_a_whole(follows: Sequence[Token], lexicon: Lexicon) -> bool:
+    """ "75% of his lunch": of one thing that has parts; "75% of the starting dose" is a dose."""
+    if not follows or follows[0].lower != "of":
+        return False
+    for token in follows[1:]:
+        if token.key in lexicon.not_wholes or token.text in ",;:.":
+            return False
+        if token.key in lexicon.wholes:
+            return True
+    return False
 
 
 def _strength(tokens: Sequence[Token], number: Number, after: Token) -> bool:

@@ -61,6 +61,15 @@ class Lexicon:
     presupposing: frozenset[str]
     unprefix_not: tuple[str, ...]
     lessending_not: frozenset[str]
+    closed: frozenset[str]
+    upward: frozenset[str]
+    downward: frozenset[str]
+    bounds: frozenset[str]
+    late: tuple[tuple[tuple[str, ...], bool], ...]
+    plurals: frozenset[str]
+    series: frozenset[str]
+    wholes: frozenset[str]
+    not_wholes: frozenset[str]
     light: frozenset[str]
     key: Callable[[str], str]
 
@@ -105,11 +114,33 @@ def build(pack: Pack, key: Callable[[str], str] = stem_of) -> Lexicon:
         frozenset(pack.presupposing),
         tuple(pack.unprefix_not),
         frozenset(pack.lessending_not),
+        frozenset(pack.limits.closed),
+        frozenset(pack.limits.upward),
+        frozenset(pack.limits.downward),
+        _bound_words(pack),
+        _late(pack),
+        frozenset(pack.limits.plurals),
+        frozenset(key(word) for word in pack.series),
+        frozenset(key(word) for word in pack.wholes),
+        frozenset(key(word) for word in pack.not_wholes),
         frozenset(key(word) for word in pack.light)
         | {LIGHT + pair.id for pair in pack.opposites}
         | {ASSUMED + pair.id for pair in pack.opposites},
         key,
     )
+
+
+def _bound_words(pack: Pack) -> frozenset[str]:
+    """The longest word of each phrase that bounds a count: a sentence with a bound holds one."""
+    phrases = (*pack.more, *pack.less, *pack.limits.late_least, *pack.limits.late_most)
+    words = {max(phrase.lower().split(), key=len) for phrase in phrases}
+    return frozenset(word for word in words if word[0] != "~") | {*pack.limits.upward, *pack.limits.downward}
+
+
+def _late(pack: Pack) -> tuple[tuple[tuple[str, ...], bool], ...]:
+    """Phrases that make a bound of the count before them, as words, and whether it is from below."""
+    rows = ((pack.limits.late_least, True), (pack.limits.late_most, False))
+    return tuple((tuple(phrase.split()), upward) for phrases, upward in rows for phrase in phrases)
 
 
 def _markers(pack: Pack) -> Iterator[str]:

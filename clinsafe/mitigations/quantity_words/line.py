@@ -13,6 +13,7 @@ from clinsafe.mitigations.quantity_words.numbers import whole_after
 from clinsafe.mitigations.quantity_words.share import Figure
 from clinsafe.text.tokens import Token
 
+_ALTERNATE = frozenset(["every other", "alternate"])
 _EXCEPT_REACH = 20  # tokens between "all" and its exception
 _CONDITIONS = frozenset(["if", "whether", "unless", "when", "without"])
 _CHOICE_REACH = 16  # tokens between "any" and the word of leave or duty
@@ -22,6 +23,7 @@ _JOINED = frozenset(["and", "or", "but", "in", "of", "for", "is", "was", "were",
 _ENDS = frozenset([",", ";", ":", "(", ")"])
 _VERB_REACH = 7  # tokens from "no" to the verb
 _STOPS = frozenset([".", "!", "?", "—"])
+_STRICT = 1e-4  # "more than" a figure leaves the figure out
 _COMPARED = frozenset(["more", "less"])
 
 
@@ -140,12 +142,19 @@ def _worded(match: Match[Cue], line: Line, lexicon: Lexicon) -> Found | None:
     if share.negated and before is not None and before.value.kind == "turn" and before.cue == "not":
         share, start = lexicon.shares[share.negated], before.start
         line.turns.remove(before.start)
-    if _one_of_a_series(match, line):
+    if _one_of_a_series(match, line) or _not_a_series(match, line, lexicon):
         return None
     kind = "set" if share.kind == "weak" and _opens_set(match, line, lexicon) else share.kind
     interval = Interval(share.low, share.high, False, share.vague)
     whole = whole_after(line.tokens, match.end, lexicon)
     return Found(start, match.end, interval, share.label, share.id, share.family, kind, whole)
+
+
+def _not_a_series(match: Match[Cue], line: Line, lexicon: Lexicon) -> bool:
+    """ "Every other suture" is half of them; "every other drug" all the rest."""
+    if match.cue not in _ALTERNATE:
+        return False
+    return match.end >= len(line.tokens) or line.tokens[match.end].key not in lexicon.series
 
 
 def _one_of_a_series(match: Match[Cue], line: Line) -> bool:
@@ -240,7 +249,10 @@ def _figured(figure: Figure, line: Line, lexicon: Lexicon) -> Found:
     interval, start = figure.interval, figure.start
     if before is not None and before.value.kind in _COMPARED:
         middle = (interval.low + interval.high) / 2
-        low, high = (middle, 1.0) if before.value.kind == "more" else (0.0, middle)
+        step = 0.0 if before.cue in lexicon.closed else _STRICT
+        low, high = (
+            (min(1.0, middle + step), 1.0) if before.value.kind == "more" else (0.0, max(0.0, middle - step))
+        )
         interval, start = Interval(low, high), before.start
     whole = figure.whole or whole_after(line.tokens, figure.end, lexicon)
     return Found(start, figure.end, interval, figure.label, figure.rule, "num", "strong", whole, figure.named)

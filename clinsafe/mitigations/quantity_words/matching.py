@@ -9,6 +9,7 @@ from clinsafe.mitigations.quantity_words.interval import apart
 from clinsafe.mitigations.quantity_words.matter import (
     THIN,
     graded_none,
+    same_count,
     same_matter,
     swapped,
     traded,
@@ -36,6 +37,7 @@ _SHORT_OVERLAP = 0.35  # where one of two sentences says nothing but this
 _WEAK_OVERLAP = 0.5  # a bare "no" must speak of very nearly the same thing
 _SWAP_SCORE, _SWAP_GAP = 0.5, 0.5
 _NO_GAP = 1e-9
+_COUNT_SCORE = 0.7
 _GROSS = 0.8
 
 
@@ -92,6 +94,8 @@ def _pair(
 ) -> Pair | None:
     if both < 0:
         return Pair(_SWAP_SCORE, _SWAP_GAP, one.fact, other.fact, False) if swapped(one, other) else None
+    if one.noun or other.noun:
+        return _counts(one, other, light) if one.noun and other.noun else None
     first, second = one.mass, other.mass
     if one.whole and one.whole == other.whole:
         both, first, second = both + 1.0, first + 1.0, second + 1.0  # shares of sets of one size
@@ -124,6 +128,13 @@ def _pair(
         gap = _SWAP_GAP
     score = (contained + overlap) / 2 + (_FAMILY if one.family == other.family else 0.0)
     return Pair(score, gap, one.fact, other.fact, turned)
+
+
+def _counts(one: Side, other: Side, light: frozenset[str]) -> Pair | None:
+    """Two bounds on a count."""
+    if not same_count(one, other, light):
+        return None
+    return Pair(_COUNT_SCORE, apart(one.interval, other.interval), one.fact, other.fact, False)
 
 
 def _aligned(

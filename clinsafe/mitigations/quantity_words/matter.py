@@ -11,6 +11,7 @@ _REST = 1.0  # what both may hold beside what they share; more makes them two ma
 _SWAP_OVERLAP = 0.85
 _COMPLEMENT = 0.01
 _NEXT_TO_NONE = 0.04
+_COUNT_SHARED, _COUNT_REST = 2.0, 0.5  # of two sentences that bound one count
 
 
 def turned_round(one: Side, other: Side, shared: frozenset[str]) -> bool:
@@ -81,9 +82,30 @@ def same_matter(one: Side, other: Side, shared: frozenset[str], light: frozenset
         return False
     mine, theirs = one.interval, other.interval
     one_set = one.whole and one.whole == other.whole
-    if one_set and mine.point and theirs.point and abs(mine.low + theirs.high - 1) < _COMPLEMENT:
+    apart = min(mass(_unnumbered(rest), light), mass(_unnumbered(others), light))
+    counted = one_set and mine.point and theirs.point
+    both = not (rest <= light or others <= light)  # each says something of its own
+    told_twice = both or one.turned or other.turned
+    if counted and told_twice and abs(mine.low + theirs.high - 1) < _COMPLEMENT:
         return False  # 10 of 11 of one kind, 1 of 11 of another: the same thing told twice
-    return min(mass(rest, light), mass(others, light)) < _REST
+    return apart < _REST
+
+
+def same_count(one: Side, other: Side, light: frozenset[str]) -> bool:
+    """Whether two bounds are on the count of one thing, in sentences that say little else apart.
+
+    Where only one of the two is denied ("two or fewer were ineligible") nothing is said.
+    """
+    if one.noun != other.noun or one.minus ^ other.minus:
+        return False
+    mine, theirs = _unnumbered(one.sentence), _unnumbered(other.sentence)
+    shared = mass(mine & theirs, light)
+    rest = min(mass(mine - theirs, light), mass(theirs - mine, light))
+    return shared >= _COUNT_SHARED and rest <= _COUNT_REST * shared
+
+
+def _unnumbered(keys: frozenset[str]) -> frozenset[str]:
+    return frozenset(key for key in keys if not key[:1].isdigit())
 
 
 def _telling(keys: frozenset[str]) -> frozenset[str]:

@@ -92,6 +92,17 @@ class Grades(Record):
     downward: Singles
 
 
+class Limits(Record):
+    """How a bound on a count is read; see the file."""
+
+    closed: Cues = ("at least", "at most")
+    upward: Singles = ("more",)
+    downward: Singles = ("fewer",)
+    late_least: Cues = ("at least",)
+    late_most: Cues = ("at most",)
+    plurals: Singles = ("children",)
+
+
 class Pack(Record):
     """The whole file; its header comments explain each block, and one that is left out is empty."""
 
@@ -104,6 +115,7 @@ class Pack(Record):
     names: Cues = ()
     opposites: tuple[Opposites, ...] = ()
     grades: Grades
+    limits: Limits = Limits()
     numbers: Mapping[Single, Annotated[int, Field(ge=0)]] = {}
     parts: Mapping[Single, Annotated[int, Field(ge=1)]] = {}
     not_before: Singles = ()
@@ -118,6 +130,12 @@ class Pack(Record):
     relatives: Singles = ()
     free_choice: Singles = ()
     packaged: Singles = ()
+    series: Singles = ()
+    spells: Singles = ()
+    sampled: Singles = ()
+    sampled_before: Singles = ()
+    wholes: Singles = ()
+    not_wholes: Singles = ()
     more: Cues = ()
     less: Cues = ()
     pronouns: Singles = ()

@@ -6,12 +6,13 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from clinsafe.mitigations.quantity_words.content import Keys, keys_of
+from clinsafe.mitigations.quantity_words.content import LIMIT, Keys, keys_of
 from clinsafe.mitigations.quantity_words.context import counted, headed, labelled, told_before
 from clinsafe.mitigations.quantity_words.counts import bare_denial, carried
 from clinsafe.mitigations.quantity_words.figures import figures
 from clinsafe.mitigations.quantity_words.interval import Interval
 from clinsafe.mitigations.quantity_words.lexicon import Lexicon
+from clinsafe.mitigations.quantity_words.limits import FAMILY, Limit, limits
 from clinsafe.mitigations.quantity_words.line import Found, Line, line_of
 from clinsafe.mitigations.quantity_words.numbers import plural
 from clinsafe.mitigations.quantity_words.segments import scopes, segments
@@ -50,6 +51,7 @@ _MOST_SHARES = 12  # in one part of a sentence; more is a table
 _STRONG = ("strong", "free", "set")
 _SHORT = 3.0  # weight of a sentence that says one thing only
 _REACH = 60  # tokens to either side of a share that it may speak of
+_DENIED = "~denied"  # stands in `minus_keys` for a "not" in the statement
 _NOT_REACH = 12  # tokens between "not" and the share it denies
 
 
@@ -60,15 +62,79 @@ def read(reading: Reading, lexicon: Lexicon) -> Iterator[Fact]:
         given = figures(sentence.tokens, lexicon)
         if before is not None and not given:
             given = list(carried(before.tokens, sentence.tokens, lexicon))
-        if given or _worded_at_all(sentence.tokens, lexicon):
+        worded = given or _worded_at_all(sentence.tokens, lexicon)
+        if worded or _bounded_at_all(sentence.tokens, lexicon):
             line = line_of(sentence.tokens, given, lexicon)
-            yield from _facts(reading, sentence, before, line, lexicon)
+            if line.shares:
+                yield from _facts(reading, sentence, before, line, lexicon)
+            yield from _limits(reading, sentence, line, lexicon)
 
 
 def _worded_at_all(tokens: Sequence[Token], lexicon: Lexicon) -> bool:
     """Whether any word is there that a share in words needs; most sentences end here."""
     markers = lexicon.markers
     return any(token.lower in markers or token.lemma in markers for token in tokens)
+
+
+def _bounded_at_all(tokens: Sequence[Token], lexicon: Lexicon) -> bool:
+    """Whether a number and a word of a bound stand here."""
+    words = lexicon.bounds
+    return any(token.lower in words for token in tokens) and any(
+        token.is_number or token.lower in lexicon.pack.numbers for token in tokens
+    )
+
+
+def _limits(reading: Reading, sentence: Sentence, line: Line, lexicon: Lexicon) -> Iterator[Fact]:
+    """Facts of the bounds on counts."""
+    taken = frozenset(at for share in line.shares for at in range(share.start, share.end))
+    found = list(limits(line.tokens, line.cues, taken, lexicon))[:_MOST_SHARES]
+    if not found:
+        return
+    parts = segments(line.tokens, lexicon)
+    for limit in found:
+        part = next(part for part in parts if part[0] <= limit.start < part[1] or limit.start < part[1])
+        yield _limit(reading, sentence, line, limit, part, lexicon)
+
+
+def _none_in(line: Line, scope: tuple[int, int]) -> bool:
+    """ "Nobody with fewer than two risk factors was scanned" says nothing of who was."""
+    return any(scope[0] <= share.start < scope[1] and share.interval.high <= 0 for share in line.shares)
+
+
+def _limit(
+    reading: Reading, sentence: Sentence, line: Line, limit: Limit, part: tuple[int, int], lexicon: Lexicon
+) -> Fact:
+    span = range(limit.start, limit.end)
+    scope = max(part[0], limit.start - _REACH), min(part[1], limit.end + _REACH)
+    keys = keys_of(line.tokens, scope, line.cues, line.skipped | frozenset(span), limit.end, lexicon)
+    denied = _between(line.turns, scope) > 0 or _none_in(line, scope)
+    return Fact(
+        HAZARD,
+        reading.token_span(line.tokens[limit.start : limit.end]),
+        {
+            "whole": 0,
+            "keys": keys.keys | {limit.noun},
+            "scope_keys": keys.keys | {limit.noun},
+            "head_keys": frozenset(),
+            "mass": round(mass(keys.keys, lexicon.light), 3),
+            "minus_keys": (keys.minus - {LIMIT}) | ({_DENIED} if denied else frozenset()),
+            "sentence_keys": sentence.keys,
+            "short": False,
+            "low": limit.interval.low,
+            "high": limit.interval.high,
+            "point": False,
+            "vague": False,
+            "family": FAMILY,
+            "weak": False,
+            "bare": False,
+            "asked": sentence.mood == "question",
+            "share": limit.label,
+            "about": " ".join(dict.fromkeys(keys.words[:_ABOUT])),
+            "noun": limit.noun,
+        },
+        " ".join(token.text for token in line.tokens[limit.start : limit.end]),
+        "limit.count",
+    )
 
 
 def _facts(
@@ -239,6 +305,7 @@ def _fact(
             "bare": share.kind == "weak",
             "asked": sentence.mood == "question" and not _presupposed(line, lexicon),
             "share": share.label if not turns % 2 else interval.name,
+            "turned": turns % 2 == 1,
             "about": words,
         },
         " ".join(token.text for token in line.tokens[share.start : share.end]),

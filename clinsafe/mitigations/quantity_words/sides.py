@@ -33,6 +33,8 @@ class Side(NamedTuple):
     interval: Interval
     short: bool
     head: frozenset[str]
+    noun: str = ""
+    turned: bool = False
 
 
 def side_of(fact: Fact) -> Side:
@@ -51,6 +53,8 @@ def side_of(fact: Fact) -> Side:
         Interval(normal["low"], normal["high"], normal["point"], normal["vague"]),
         normal["short"],
         normal["head_keys"],
+        normal.get("noun", ""),
+        normal.get("turned", False),
     )
 
 
@@ -118,7 +122,9 @@ def _within(one: Side, other: Side) -> bool:
 
 def minor_keys(facts: Sequence[Fact]) -> frozenset[str]:
     """Keys of what a text gives the smaller share."""
-    return frozenset().union(*(f.normal["scope_keys"] for f in facts if f.normal["high"] < CHIEF))
+    return frozenset().union(
+        *(f.normal["scope_keys"] for f in facts if f.normal["high"] < CHIEF and "noun" not in f.normal)
+    )
 
 
 class Nearness:

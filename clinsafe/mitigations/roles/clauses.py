@@ -17,6 +17,7 @@ _REPORTED = words(
 )
 _REFLEXIVE = words("itself themselves himself herself")
 _ASIDE = words("unlike like")  # "ramipril, unlike labetalol, is …"
+_PEOPLE = words("he she they we i you")
 _NO_DENIAL = words("only just merely longer doubt")
 
 
@@ -30,7 +31,12 @@ def subject(scene: Scene, at: int) -> Bag:
         start = end
         while start > least and not _bounds(scene, start - 1):
             start -= 1
-        if start <= least or scene.turns[start - 1] != Turn.COMMA or not _subjectless(scene, start, end):
+        if start <= least:
+            break
+        if scene.turns[start] == Turn.NOT and scene.turns[start - 1] == Turn.CONTRAST:
+            end = start - 1 - (scene.turns[start - 2] == Turn.COMMA)  # "ergometrine, but not oxytocin, is …"
+            continue
+        if scene.turns[start - 1] != Turn.COMMA or not _subjectless(scene, start, end):
             break
         end = start - 1
     first = next((index for index in range(start, end) if scene.is_thing(index)), end)
@@ -47,6 +53,8 @@ def _subjectless(scene: Scene, start: int, end: int) -> bool:
     if not any(scene.keys[start:end]):
         return True  # ", I believe,"
     turn, word = scene.turns[start], scene.tokens[start].lower
+    if turn == Turn.AND and start + 1 < end:
+        turn = scene.turns[start + 1] if scene.turns[start + 1] == Turn.NOT else turn  # ", and not warfarin,"
     if turn in (Turn.NOT, Turn.RELATIVE, Turn.PREPOSITION) or word in _REFLEXIVE or word in _ASIDE:
         return True
     return scene.cue_at[start] >= 0 or word.endswith(("ed", "ing"))
@@ -91,6 +99,8 @@ def before_denial(scene: Scene, comma: int) -> int:
     for index in range(comma - 1, max(0, comma - _DENIAL), -1):
         if scene.turns[index - 1] == Turn.COMMA:
             return index - 1 if scene.turns[index] == Turn.NOT else comma
+        if scene.turns[index] == Turn.NOT and scene.turns[index - 1] == Turn.CONTRAST:
+            return max(0, index - 1 - (scene.turns[index - 2] == Turn.COMMA))
     return comma
 
 
@@ -116,7 +126,8 @@ def describes(scene: Scene, at: int) -> bool:
 
 def cleft(scene: Scene, index: int) -> bool:
     """Whether a pronoun stands for nothing: "it is X that"."""
-    return index + 2 < len(scene.turns) and scene.turns[index + 1] == Turn.BE and bool(scene.keys[index + 2])
+    empty = scene.tokens[index].lower not in _PEOPLE and index + 2 < len(scene.turns)
+    return empty and scene.turns[index + 1] == Turn.BE and bool(scene.keys[index + 2])
 
 
 def negated(scene: Scene, start: int) -> bool:

@@ -8,7 +8,7 @@ from math import ceil
 from clinsafe.mitigations.bounds import TooMuchToCompare
 from clinsafe.mitigations.index import Effort, Index
 from clinsafe.mitigations.roles import wording
-from clinsafe.mitigations.roles.compare_edges import edges
+from clinsafe.mitigations.roles.compare_edges import edges, effects
 from clinsafe.mitigations.roles.compare_parts import pairs
 from clinsafe.mitigations.roles.compare_stands import stands
 from clinsafe.mitigations.roles.compare_targets import targets
@@ -30,6 +30,7 @@ def compare(query: Sequence[Fact], passage: Sequence[Fact], lexicon: Lexicon) ->
     asked, told = _by_form(query), _by_form(passage)
     steps = (
         edges(asked.get("edge", ()), told.get("edge", ()), lexicon),
+        effects(asked.get("edge", ()), told.get("edge", ()), lexicon),
         targets(asked, told, lexicon),
         stands(asked.get("stand", ()), told.get("stand", ()), lexicon),
         pairs(asked.get("pair", ()), told.get("pair", ())),

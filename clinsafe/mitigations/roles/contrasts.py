@@ -16,6 +16,7 @@ from clinsafe.mitigations.roles.values import Edge, words
 _CELL_ENDS = frozenset((Turn.STOP, Turn.COMMA, Turn.AND, Turn.CONTRAST))
 _ARTICLES = words("a an the his her its their")
 _LABEL = 3  # tokens before a colon
+_ASIDE = 8  # tokens between the commas of an aside
 _NEVER_ALONE = 2  # a part needs a thing and something that it carries
 
 
@@ -39,7 +40,7 @@ def parts(scene: Scene, lexicon: Lexicon, found: list[Edge]) -> list[Part]:
         turn = scene.turns[index] if index < len(scene.tokens) else Turn.STOP
         if not (turn in _CELL_ENDS or _object_clause(scene, index, turn)):
             continue
-        if _label(scene, start, index) or _of_a_person(scene, index):
+        if _label(scene, start, index) or _of_a_person(scene, index) or _in_aside(scene, index):
             continue
         features = _features(scene, start, index, marks)
         if features:
@@ -67,6 +68,18 @@ def _of_a_person(scene: Scene, index: int) -> bool:
         and scene.tokens[index + 1].lower == "who"
         and scene.tokens[index].text == ","
     )
+
+
+def _in_aside(scene: Scene, index: int) -> bool:
+    """Whether a comma opens or closes an aside in a relative clause: "a fracture which, on CT, is displaced"."""
+    if index >= len(scene.tokens) or scene.turns[index] != Turn.COMMA:
+        return False
+    for at in range(index - 1, max(-1, index - 1 - _ASIDE), -1):
+        if scene.turns[at] == Turn.COMMA:
+            return at > 0 and scene.turns[at - 1] == Turn.RELATIVE
+        if scene.turns[at] in _CELL_ENDS or scene.turns[at] == Turn.RELATIVE:
+            return at == index - 1 and scene.turns[at] == Turn.RELATIVE
+    return False
 
 
 def _object_clause(scene: Scene, index: int, turn: Turn) -> bool:
@@ -132,6 +145,8 @@ def _marks(scene: Scene, lexicon: Lexicon, found: list[Edge]) -> dict[int, str]:
     """Token -> mark of the cue that begins there, turned over by a negator before it."""
     marks: dict[int, str] = {}
     for match in scene.marks:
+        if match.cue in lexicon.weak and match.end < len(scene.kinds) and scene.kinds[match.end] == "test":
+            continue  # "displaced on CT"
         name = match.value.name
         if denied(scene, match.start):
             name = lexicon.opposite.get(name) or f"not {name}"
@@ -143,6 +158,8 @@ def _marks(scene: Scene, lexicon: Lexicon, found: list[Edge]) -> dict[int, str]:
 
 def edge_mark(edge: Edge, lexicon: Lexicon) -> str:
     """The mark a relation puts on its part of the sentence."""
+    if edge.negative and edge.reason:
+        return "not ban"
     if edge.relation == "treat":
         return "avoid" if edge.negative else "use"
     if edge.relation == "contraindicate":

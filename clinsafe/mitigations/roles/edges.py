@@ -7,14 +7,17 @@ from clinsafe.mitigations.roles.clauses import earlier, negated
 from clinsafe.mitigations.roles.contrasts import denied
 from clinsafe.mitigations.roles.forms import NAMED, Pair, read_pair
 from clinsafe.mitigations.roles.lexicon import Form, Lexicon, Turn
-from clinsafe.mitigations.roles.prepositions import fronted, linked, typed_prepositions
+from clinsafe.mitigations.roles.prepositions import charted, fronted, linked, typed_prepositions
 from clinsafe.mitigations.roles.relatives import from_first, named_roles, relative_causes
 from clinsafe.mitigations.roles.scene import Scene
-from clinsafe.mitigations.roles.values import Bag, Edge
+from clinsafe.mitigations.roles.values import Bag, Edge, words
 
 _NEGATOR_REACH = 20  # tokens between "rather than" and the cue it denies
 _REASON_REACH = 8  # tokens between "was stopped" and "because"
 _GIVING_REACH = 4  # tokens between "given" and its drug
+_DENIER_REACH = 6  # tokens between "none of the" and what it denies
+_DENIERS = words("no neither none not")
+_OTHER = frozenset((Turn.STOP, Turn.COMMA, Turn.AND, Turn.CONTRAST))  # another clause begins
 
 
 def edges(scene: Scene, lexicon: Lexicon) -> list[Edge]:
@@ -26,10 +29,11 @@ def edges(scene: Scene, lexicon: Lexicon) -> list[Edge]:
         if pair is not None:
             source, target = _settled(scene, lexicon, match, *pair)
             if source.keys or target.keys:
-                found.append(_reasoned(scene, lexicon, _edge(scene, match, source, target)))
+                edge = _edge(scene, match, source, target)
+                found.append(_reason_to_stop(scene, lexicon, _reasoned(scene, lexicon, edge)))
     found = [_valued(scene, lexicon, edge) for edge in found]
     found = [edge for edge in _preferred_subjects(found) if not _too_plain(scene, edge)]
-    found += typed_prepositions(scene, lexicon) + linked(scene, lexicon) + fronted(scene)
+    found += typed_prepositions(scene, lexicon) + linked(scene, lexicon) + fronted(scene) + charted(scene)
     found += relative_causes(scene, lexicon) + named_roles(scene, lexicon) + from_first(scene, lexicon)
     return [edge for edge in found if not _misread(scene, edge)]
 
@@ -44,9 +48,10 @@ _RELATIVES = frozenset(("which", "whom", "whose"))
 
 def _settled(scene: Scene, lexicon: Lexicon, match: Match[Form], source: Bag, target: Bag) -> Pair:
     """Both arguments with pronouns replaced, of the kind that the relation takes, and without what they share."""
-    source, target = _resolved(scene, match, source, target)
     if match.value.name in lexicon.people_only:
-        source, target = source.people(), target.people()
+        source, target = _person(scene, source), _person(scene, target)
+    else:
+        source, target = _resolved(scene, match, source, target)
     if match.cue in _FOR and not source.keys:  # "the drug is for her neuralgia"
         source = earlier(scene, match.start, frozenset(("drug",)), target.keys)
     both = source.keys & target.keys
@@ -57,6 +62,19 @@ def _settled(scene: Scene, lexicon: Lexicon, match: Match[Form], source: Bag, ta
         turned = "condition" in kinds[0] and "test" not in kinds[0] and "test" in kinds[1]
         return (target, source) if turned else (source, target)
     return _oriented(scene, source, target) if match.value.name in lexicon.typed else (source, target)
+
+
+def _person(scene: Scene, bag: Bag) -> Bag:
+    """The people of an argument; "he" or "she" of whom nobody was named yet is the patient."""
+    people = bag.people()
+    if people.keys or not bag.pronoun:
+        return people
+    said = {token.lower for token in scene.tokens[bag.start : bag.end]}
+    return people._replace(keys=_PATIENT) if said & _HE else people
+
+
+_HE = words("he she")
+_PATIENT = frozenset(("@patient",))
 
 
 def _valued(scene: Scene, lexicon: Lexicon, edge: Edge) -> Edge:
@@ -99,13 +117,30 @@ def _reasoned(scene: Scene, lexicon: Lexicon, edge: Edge) -> Edge:
         strong = mark.value.what == "ahead" and mark.cue not in lexicon.weak and word.lower != word.lemma
         near = begin <= mark.start and edge.start - mark.end <= _REASON_REACH
         if near and strong and drug.keys:
-            name = mark.value.name
-            if denied(scene, mark.start):
-                name = lexicon.opposite.get(name, "")
-            relation = {"use": "treat", "avoid": "contraindicate"}.get(name)
-            if relation and not _other_choice(scene, mark.end, edge.start):
-                return edge._replace(relation=relation, source=drug, target=edge.source)
+            relation = {"use": "treat", "avoid": "contraindicate"}.get(mark.value.name)
+            if relation is None or _other_choice(scene, mark.end, edge.start):
+                continue
+            edge = edge._replace(relation=relation, source=drug, target=edge.source)
+            return _with_denial(edge, denied(scene, mark.start))
     return edge
+
+
+def _with_denial(edge: Edge, undone: bool) -> Edge:
+    """What "not" before the verb makes of a reason: "not given" for it bars, "not stopped" for it bars nothing."""
+    if edge.relation == "treat":
+        return edge._replace(relation="contraindicate", reason=True) if undone else edge
+    return edge._replace(negative=edge.negative or undone, reason=True)
+
+
+def _reason_to_stop(scene: Scene, lexicon: Lexicon, edge: Edge) -> Edge:
+    """ "the reason for discontinuing clozapine" is no indication for it."""
+    if edge.relation != "treat" or not edge.cue.startswith("reason"):
+        return edge
+    ahead = (
+        lexicon.marks.at(scene.tokens, at) for at in range(edge.end, min(edge.end + 2, len(scene.tokens)))
+    )
+    stopping = any(mark is not None and mark.value.name == "avoid" for mark in ahead)
+    return edge._replace(relation="contraindicate", reason=True) if stopping else edge
 
 
 def _other_choice(scene: Scene, start: int, end: int) -> bool:
@@ -125,6 +160,8 @@ def _misread(scene: Scene, edge: Edge) -> bool:
         return scene.kinds_in(edge.target) == {"drug"} or bool(edge.target.people().keys)
     if edge.cue == "~make" and not edge.target.keys:
         return True  # "an entry made when he was young"
+    if edge.cue in _IN_TIME:
+        return not scene.kinds_in(edge.source) & scene.kinds_in(edge.target)
     if edge.cue in _FOR:
         return "drug" not in scene.kinds_in(edge.source) or "condition" not in scene.kinds_in(edge.target)
     if edge.relation == "follow":
@@ -132,6 +169,7 @@ def _misread(scene: Scene, edge: Edge) -> bool:
     return edge.relation == "treat" and not edge.target.keys and scene.kinds_in(edge.source) >= {"condition"}
 
 
+_IN_TIME = frozenset(("comes before", "comes after", "sooner than"))  # of things of two kinds, when
 _FOR = frozenset(("is|was|being for", "is|was not for"))
 _NEEDS = {"switch": "drug", "detect": "test"}
 
@@ -145,23 +183,39 @@ def _too_plain(scene: Scene, edge: Edge) -> bool:
 
 def _edge(scene: Scene, match: Match[Form], source: Bag, target: Bag) -> Edge:
     negative = negated(scene, match.start) or _after_negator(scene, match) or _denied_inside(scene, match)
-    negative = negative or _no_source(scene, source, match.start)
+    negative = negative or any(_denied_argument(scene, bag, match.start) for bag in (source, target))
     form = match.value
     if form.name == "detect" and scene.tokens[match.start].lower == "excluded":
         negative = not negative
     return Edge(form.name, source, target, negative, match.start, match.end, match.cue, form.rule)
 
 
-def _no_source(scene: Scene, source: Bag, at: int) -> bool:
-    """Whether the source itself is denied: "no beta-blocker was given for angina"."""
-    return 0 < source.start < at and scene.tokens[source.start - 1].lower in ("no", "neither")
+def _denied_argument(scene: Scene, bag: Bag, at: int) -> bool:
+    """Whether an argument is denied itself: "no bleed was due to it", "none of the rashes was"."""
+    if not bag.keys or not bag.start or any(turn in _OTHER for turn in scene.turns[bag.end : at]):
+        return False
+    if bag.start > at:  # "caused no deaths"
+        return scene.tokens[bag.start - 1].lower == "no"
+    index, least = bag.start - 1, max(0, bag.start - _DENIER_REACH)
+    while index > least and not scene.keys[index] and _passed(scene, index):
+        index -= 1
+    return scene.tokens[index].lower in _DENIERS
+
+
+def _passed(scene: Scene, index: int) -> bool:
+    """Whether a token may stand between a denier and its thing: "none of the three", "no further"."""
+    lower = scene.tokens[index].lower
+    return lower == "of" or (
+        scene.turns[index] == Turn.NONE and lower not in _DENIERS and scene.cue_at[index] < 0
+    )
 
 
 def _denied_inside(scene: Scene, match: Match[Form]) -> bool:
     """Whether the negator stands in the gap of a cue: "is taken not for epilepsy"."""
     if ".." not in match.cue or " not " in match.cue:
         return False
-    return any(scene.turns[index] == Turn.NOT for index in range(match.start, match.end))
+    inner = range(match.start, match.end)
+    return any(scene.turns[at] == Turn.NOT and scene.tokens[at].lower not in match.cue for at in inner)
 
 
 def _resolved(scene: Scene, match: Match[Form], source: Bag, target: Bag) -> Pair:

@@ -46,6 +46,7 @@ _SAME = (
     "mark",
     "negative",
     "asked",
+    "open",
     "source_keys",
     "target_keys",
     "left_keys",
@@ -64,7 +65,7 @@ def _distinct(facts: list[Fact]) -> list[Fact]:
 
 def _edge_fact(reading: Reading, scene: Scene, edge: Edge, lexicon: Lexicon) -> Fact:
     relation, negative = edge.relation, edge.negative
-    if negative and relation in ("treat", "contraindicate"):
+    if negative and not edge.reason and relation in ("treat", "contraindicate"):
         relation, negative = ("contraindicate" if relation == "treat" else "treat"), False
     known = lexicon.relations.get(relation)
     normal: dict[str, Any] = {
@@ -73,6 +74,7 @@ def _edge_fact(reading: Reading, scene: Scene, edge: Edge, lexicon: Lexicon) -> 
         "family": known.family if known else relation,
         "negative": negative,
         "asked": scene.asked,
+        "open": edge.open,
         "source_keys": edge.source.keys,
         "target_keys": edge.target.keys,
         "source": _words(reading, scene, edge.source.start, edge.source.end),

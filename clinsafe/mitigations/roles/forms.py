@@ -20,6 +20,7 @@ _BEFORE_BY = words(
     "mainly largely partly chiefly directly mostly probably likely solely wholly usually often only about"
 )
 _AUXILIARY = words("has had have will would can could may might must should did does")
+_CONDITIONAL = words("only if|should|when|where")
 _PASSIVE_REACH = 6  # tokens between a passive verb and its "by"
 _COMPARED_REACH = 10  # tokens between a comparative and "than"
 _BEHIND_REACH = 12
@@ -63,6 +64,8 @@ def _object(scene: Scene, lexicon: Lexicon, number: int, match: Match[Form]) -> 
     inner = _inside(scene, match)
     if inner and (match.value.name not in lexicon.people_only or inner.people().keys):
         return inner
+    if inner is None and ".." in match.cue and _is(scene, match.start + 1, "it"):  # "brings it down"
+        return Bag(match.start + 1, match.start + 2, frozenset(), True)
     if inner is None and match.end < len(scene.turns) and _objectless(scene, match.end):
         return NOTHING
     return right_of(scene, match.end, number, far=True)
@@ -153,6 +156,10 @@ def _target_first(scene: Scene, lexicon: Lexicon, number: int, match: Match[Form
     by = _by(scene, match.end) if match.cue.startswith("~") else 0
     if by:
         return left_of(scene, match.start, number), right_of(scene, by, number, far=True)
+    if match.cue.split()[0] in _CONDITIONAL:  # "the midline only if the PICC fails"
+        return _inside(scene, match) or right_of(scene, match.end, number), left_of(
+            scene, match.start, number
+        )
     left, right = _between(scene, lexicon, number, match)
     return right, left
 
@@ -226,8 +233,31 @@ def _compared(scene: Scene, lexicon: Lexicon, number: int, match: Match[Form]) -
         word = scene.tokens[index].lower
         if word in lexicon.more or word in lexicon.less:
             before, after = left_of(scene, match.start, number), right_of(scene, match.end, number, far=True)
+            if _is_object(scene, index, match.start):
+                before = _doer(scene, index, number, before)
             return (before, after) if word in lexicon.more else (after, before)
     return None
+
+
+def _is_object(scene: Scene, at: int, than: int) -> bool:
+    """Whether what is compared at `at` is what a verb before it brings about: "gave more relief than B"."""
+    inside = range(at + 1, than)
+    if any(scene.turns[index] == Turn.BE or scene.tokens[index].lower in _SIDES for index in inside):
+        return False  # "more relief was seen with A than B"
+    verb = scene.tokens[at - 1] if at else None
+    if verb is None or scene.turns[at - 1] == Turn.BE:
+        return False
+    return scene.cue_at[at - 1] >= 0 or (verb.lower != verb.lemma and verb.lower[-1] != "s")
+
+
+_SIDES = words("with in on under for after among from by")
+
+
+def _doer(scene: Scene, at: int, number: int, otherwise: Bag) -> Bag:
+    """The subject of that verb, its object kept beside it."""
+    begin = scene.cues[scene.cue_at[at - 1]].start if scene.cue_at[at - 1] >= 0 else at
+    subject = left_of(scene, begin, number)
+    return subject._replace(keys=subject.keys | otherwise.keys) if subject.keys else otherwise
 
 
 _READERS = {

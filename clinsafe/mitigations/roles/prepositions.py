@@ -111,8 +111,41 @@ def _links(scene: Scene, lexicon: Lexicon, first: int, second: int) -> list[Edge
     ]
 
 
+def charted(scene: Scene) -> list[Edge]:
+    """Lines of a drug chart: "colchicine 500 micrograms BD, indication: pericarditis"."""
+    found = []
+    for match in scene.marks:
+        if match.value.name != "meant" or match.cue.split()[0] != "indication":
+            continue
+        colon = match.end < len(scene.tokens) and scene.tokens[match.end].text == ":"
+        source, target = _drug_of_line(scene, match.start), right_of(scene, match.end + colon, -2)
+        if source.keys and target.keys and "drug" not in scene.kinds_in(target):
+            found.append(
+                Edge("treat", source, target, False, match.start, match.end, match.cue, "entity_swap.treat")
+            )
+    return found
+
+
+_LINE = 14  # tokens between a drug and its indication
+
+
+def _drug_of_line(scene: Scene, at: int) -> Bag:
+    """The only drug before "indication", with no condition in between."""
+    for index in range(at - 1, max(-1, at - 1 - _LINE), -1):
+        if scene.kinds[index] == "condition" or scene.turns[index] in (Turn.BE, Turn.NOT, Turn.CONTRAST):
+            return NOTHING
+        if scene.kinds[index] == "drug":
+            return Bag(index, index + 1, frozenset(scene.keys[index]))
+    return NOTHING
+
+
 _OPENERS = words("since when after once with following")
 _LEVELS = frozenset(("high", "low"))
+
+
+def _ended(scene: Scene, start: int, end: int) -> bool:
+    """Whether the opening clause is over before token `end`: "with weekly blood counts, cut the allopurinol"."""
+    return any(turn in (Turn.COMMA, Turn.STOP) for turn in scene.turns[start:end])
 
 
 def fronted(scene: Scene) -> list[Edge]:
@@ -123,7 +156,7 @@ def fronted(scene: Scene) -> list[Edge]:
         if token.lower not in _OPENERS or (index and scene.turns[index - 1] not in (Turn.STOP, Turn.COMMA)):
             continue
         drugs = [at for at in range(index + 1, len(scene.kinds)) if scene.kinds[at] == "drug"]
-        if len(drugs) > 1 and drugs[0] - index <= _TYPED_REACH:
+        if len(drugs) > 1 and drugs[0] - index <= _TYPED_REACH and not _ended(scene, index, drugs[0]):
             one, other = (Bag(at, at + 1, frozenset(scene.keys[at])) for at in drugs[:2])
             return [Edge("raise", one, other, False, index, index + 1, token.lower, "entity_swap.raise")]
     return []

@@ -59,11 +59,14 @@ def _bare(scene: Scene, lexicon: Lexicon, told: list[Stand]) -> list[Stand]:
     ]
 
 
+_NO_LEVEL = frozenset(("@patient", "@participant"))
 _UNFIT = {"option": "condition", "purpose": "drug"}
 
 
 def _unfit(scene: Scene, stand: Stand, lexicon: Lexicon) -> bool:
-    """A condition is not an option and a drug not a purpose."""
+    """A condition is not an option, a drug not a purpose, and a patient neither high nor low."""
+    if lexicon.axes[stand.mark] == "level" and stand.keys <= _NO_LEVEL:
+        return True
     kinds = {scene.kinds[index] for index in range(stand.start, stand.end)} - {"", "person"}
     return kinds == {_UNFIT.get(lexicon.axes[stand.mark], "?")}
 
@@ -75,9 +78,9 @@ def _marked(scene: Scene, lexicon: Lexicon, match: Match[Form]) -> Stand | None:
     if denied(scene, match.start):
         mark = lexicon.opposite.get(mark, "")
     bag = _thing(scene, match, lexicon.axes[match.value.name])
-    if not mark or not bag.keys:
+    if not mark or not bag.keys or _only_when(scene, match, bag):
         return None
-    if match.cue in lexicon.weak and not (_named(scene, bag) and _placed(scene, match, bag)):
+    if match.cue in lexicon.weak and not (_named(scene, bag, mark) and _placed(scene, match, bag)):
         return None
     return Stand(mark, bag.keys, bag.start, bag.end, match.cue, match.value.rule)
 
@@ -90,6 +93,16 @@ def _bygone(scene: Scene, match: Match[Form]) -> bool:
     return scene.tokens[before].lower in ("was", "were", "been") or scene.kinds[before] == "condition"
 
 
+def _only_when(scene: Scene, match: Match[Form], bag: Bag) -> bool:
+    """Whether the thing only says when: "none after chemotherapy, please" asks for no chemotherapy."""
+    if not 0 < bag.start < match.start or scene.turns[match.start - 1] == Turn.BE:
+        return False
+    return match.start - bag.end <= 1 and scene.tokens[bag.start - 1].lower in _TIMES
+
+
+_TIMES = frozenset(("after", "before", "until", "till", "following", "post", "during"))
+
+
 def _placed(scene: Scene, match: Match[Form], bag: Bag) -> bool:
     """Whether a weak mark stands before its thing, or closes its part: "ibuprofen no"."""
     closes = match.end >= len(scene.tokens) or scene.turns[match.end] in _ENDS
@@ -98,8 +111,10 @@ def _placed(scene: Scene, match: Match[Form], bag: Bag) -> bool:
     return closes
 
 
-def _named(scene: Scene, bag: Bag) -> bool:
-    return any(scene.kinds[index] in ("drug", "test") for index in range(bag.start, bag.end))
+def _named(scene: Scene, bag: Bag, mark: str) -> bool:
+    """Whether a weak mark has a thing that can carry it: a patient is on a drug, a lesion is seen on CT."""
+    wanted = ("drug",) if mark == "use" else ("drug", "test")
+    return any(scene.kinds[index] in wanted for index in range(bag.start, bag.end))
 
 
 def _within_relation(scene: Scene, match: Match[Form]) -> bool:
@@ -163,14 +178,16 @@ def _opens(scene: Scene, match: Match[Form]) -> bool:
 
 def _played(scene: Scene, edge: Edge, lexicon: Lexicon) -> list[Stand]:
     relation = lexicon.relations.get(edge.relation)
-    if relation is None:
+    if relation is None or edge.open or (relation.family == "flow" and _comparing(scene, edge, lexicon)):
         return []
     found = []
     kinds = scene.kinds_in(edge.source), scene.kinds_in(edge.target)
     if edge.relation == "lower" and kinds == ({"drug"}, {"condition"}):
         relation = lexicon.relations["treat"]  # a drug that reverses a condition treats it
     for mark, bag in ((relation.source_stand, edge.source), (relation.target_stand, edge.target)):
-        if edge.negative:
+        if edge.negative and edge.reason:
+            mark = ""
+        elif edge.negative:
             flips = relation.typed or lexicon.axes.get(mark) == "finding"
             mark = lexicon.opposite.get(mark, "") if flips else ""
         if relation.id == "cause" and mark == "avoid" and not edge.target.keys:
@@ -178,6 +195,16 @@ def _played(scene: Scene, edge: Edge, lexicon: Lexicon) -> list[Stand]:
         if mark and bag.keys:
             found.append(Stand(mark, bag.keys, bag.start, bag.end, edge.cue, edge.rule))
     return found
+
+
+def _comparing(scene: Scene, edge: Edge, lexicon: Lexicon) -> bool:
+    """Whether a cause is only compared: "caused less bleeding than rivaroxaban" blames neither."""
+    behind = {token.lower for token in scene.tokens[edge.end : edge.end + 3]}
+    than = any(token.lower == "than" for token in scene.tokens[edge.end : edge.end + _THAN])
+    return than and bool(behind & (lexicon.more | lexicon.less))
+
+
+_THAN = 12  # tokens between a cause and the "than" of its effect
 
 
 def _unsaid(scene: Scene, lexicon: Lexicon, told: list[Stand]) -> list[Stand]:

@@ -25,8 +25,14 @@ class Bag(NamedTuple):
 NOTHING = Bag(0, 0, frozenset())
 
 
+_OPEN = "effect|effects|"  # how the cues of an effect without a direction begin
+
+
 class Edge(NamedTuple):
-    """One relation; either argument may be empty, not both. Tokens ``[start, end)`` are the cue."""
+    """One relation; either argument may be empty, not both. Tokens ``[start, end)`` are the cue.
+
+    With `reason`, it tells why something was stopped: its denial says nothing for the use.
+    """
 
     relation: str
     source: Bag
@@ -36,6 +42,12 @@ class Edge(NamedTuple):
     end: int
     cue: str
     rule: str
+    reason: bool = False
+
+    @property
+    def open(self) -> bool:
+        """Whether it only names an effect, none or any, good or bad: "the effect of A on B"."""
+        return self.cue.startswith(_OPEN)
 
 
 def words(text: str) -> frozenset[str]:

@@ -23,7 +23,7 @@ _SAYS = {
 
 
 def edge(query: Fact, passage: Fact, kind: str, lexicon: Lexicon) -> Finding:
-    """Two relations that align: ``same``, ``swapped``, ``moved``, ``denied`` or ``opposed``."""
+    """Two relations that align: ``same``, ``swapped``, ``moved``, ``denied``, ``opposed`` or ``reversed``."""
     one, other = _edge_form(query.normal, lexicon), _edge_form(passage.normal, lexicon)
     if kind == "same":
         return _finding(query, passage, "compatible", one, other, f"Both texts say: {one}.", "note", 0.7)
@@ -31,6 +31,7 @@ def edge(query: Fact, passage: Fact, kind: str, lexicon: Lexicon) -> Finding:
         "swapped": "the two have changed places",
         "moved": "the drug has changed over to the other condition",
         "denied": "one text denies what the other says",
+        "reversed": "the effects of two things have changed places",
         "opposed": "one text treats with what the other warns of",
     }[kind]
     sentence = f'The query says "{one}"; the passage says "{other}": {says}.'
