@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -153,33 +153,53 @@ def auroc(positives: Sequence[Sequence[float]], negatives: Sequence[Sequence[flo
     n = len(positives)
     if n == 0:
         return NotMeasured("no case was measured")
-    wins, pairs = _half_wins(positives, negatives)
+    ranks = _Ranks(positives, negatives)
 
     def statistic(rows: NDArray[np.intp], axis: int) -> Array:
-        # How often each case was drawn, instead of gathering an n x n matrix per resample. Counts stay whole
+        # How often each case was drawn, instead of gathering its scores for each resample. Counts stay whole
         # numbers until the last division, so that equal data give exactly equal replicates.
         drawn = np.moveaxis(rows, axis, -1)
         samples = drawn.reshape(-1, drawn.shape[-1])
-        offsets = n * np.arange(len(samples))[:, None]
-        times = (
-            np.bincount((samples + offsets).ravel(), minlength=n * len(samples))
-            .reshape(-1, n)
-            .astype(np.float64)
-        )
-        won: Array = ((times @ wins) * times).sum(axis=-1) / (pairs * drawn.shape[-1] ** 2)
-        return won.reshape(drawn.shape[:-1])
+        won = np.concatenate([ranks.wins(part, n) for part in _slabs(samples, n)])
+        share: Array = won / (ranks.pairs * drawn.shape[-1] ** 2)
+        return share.reshape(drawn.shape[:-1])
 
     return _bootstrap(n, statistic, "AUROC")
 
 
-def _half_wins(
-    positives: Sequence[Sequence[float]], negatives: Sequence[Sequence[float]]
-) -> tuple[Array, int]:
-    """(n, n) half wins of case i's positives over case j's negatives (2 a win, 1 a tie), and their maximum."""
-    pos, neg = np.asarray(positives, np.float64), np.asarray(negatives, np.float64)
-    left, right = pos[:, None, :, None], neg[None, :, None, :]
-    wins = 2 * (left > right) + (left == right)
-    return wins.sum(axis=(2, 3)).astype(np.float64), 2 * pos.shape[1] * neg.shape[1]
+SLAB = 2_000_000  # numbers held at once for the resamples of an AUROC
+
+
+def _slabs(samples: NDArray[np.intp], n: int) -> Iterator[NDArray[np.intp]]:
+    step = max(1, SLAB // (2 * max(n, samples.shape[1])))
+    return (samples[start : start + step] for start in range(0, len(samples), step))
+
+
+class _Ranks:
+    """Half wins (2 a win, 1 a tie) of all positives over all negatives, for any number of times each case is drawn.
+
+    Sorted once: a positive wins over every negative before its place, so that a resample costs two cumulative sums
+    and not a matrix of cases by cases. `pairs` is the most half wins that two cases can have.
+    """
+
+    def __init__(self, positives: Sequence[Sequence[float]], negatives: Sequence[Sequence[float]]) -> None:
+        pos, neg = np.asarray(positives, np.float64), np.asarray(negatives, np.float64)
+        order = np.argsort(neg, axis=None, kind="stable")
+        ranked = neg.ravel()[order]
+        self.pairs = 2 * pos.shape[1] * neg.shape[1]
+        self._of_negative = order // neg.shape[1]  # the case of each negative, rising
+        # (n, scores): how many negatives each positive beats, and beats or ties with
+        self._below = np.searchsorted(ranked, pos, side="left")
+        self._to = np.searchsorted(ranked, pos, side="right")
+
+    def wins(self, samples: NDArray[np.intp], n: int) -> Array:
+        """Per resample (row of case numbers), its half wins."""
+        offsets = n * np.arange(len(samples))[:, None]
+        times = np.bincount((samples + offsets).ravel(), minlength=n * len(samples)).reshape(-1, n)
+        upto = np.zeros((len(samples), len(self._of_negative) + 1))
+        np.cumsum(times[:, self._of_negative], axis=1, out=upto[:, 1:])
+        scores = (upto[:, self._below] + upto[:, self._to]).sum(axis=2)
+        return np.asarray((times * scores).sum(axis=1), dtype=np.float64)
 
 
 def _bootstrap(n: int, statistic: Callable[..., Array], name: str) -> Figure:

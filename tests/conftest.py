@@ -34,7 +34,8 @@ LONG = (
     "workflows/test_qualify_record", "adapters/test_onnx_export", "reports/test_pages", "reports/test_acceptance",
     "reports/test_evidence", "cli/test_paper", "benchmarks/test_suite", "adapters/test_encoders",
     "benchmarks/test_real_text", "reports/test_container", "reports/test_sign_and_check", "reports/test_changes",
-    "scale/test_annotate", "scale/test_store",
+    "scale/test_annotate", "scale/test_store", "workflows/test_tiers", "reports/test_mined_reports",
+    "cli/test_guard_bench",
 )  # fmt: skip
 """Files that take more than ten seconds, the longest first."""
 

@@ -43,7 +43,8 @@ class Bm25:
         self._index = bm25s.BM25(method="lucene", k1=1.2, b=0.75, backend="numpy")
         self._index.index([words(text) for text in self._place], show_progress=False)
         self._vocabulary = {word for text in self._place for word in words(text)}
-        self._shares = lru_cache(maxsize=None)(self._shares_of)
+        # the four queries of a case come one after another; all queries of 10,000 sentences would be a gigabyte
+        self._shares = lru_cache(maxsize=64)(self._shares_of)
         self.identity = ModelIdentity(
             name="BM25",
             settings={

@@ -1,8 +1,8 @@
 """Ordinary medical text: pairs that nobody built, on which a flag is most likely a false alarm.
 
-PubMedQA (github.com/pubmedqa/pubmedqa, MIT): an abstract's own conclusion as query, its contexts as passages.
-MedQuAD (github.com/abachaa/MedQuAD, CC BY 4.0): the answer on one condition against that on another. Both are read from
-``CLINSAFE_DATA`` or a folder that is given; neither is part of this package.
+PubMedQA (github.com/pubmedqa/pubmedqa, MIT): an abstract's own conclusion as query, its contexts as passages; and the
+contexts of two articles. MedQuAD (github.com/abachaa/MedQuAD, CC BY 4.0): the answer on one condition against that on
+another. Both are read from ``CLINSAFE_DATA`` or a folder that is given; neither is part of this package.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import json
 import os
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,8 @@ from clinsafe.stats import SEED
 VARIABLE = "CLINSAFE_DATA"
 PUBMEDQA, MEDQUAD = "pubmedqa_pqal.jsonl.gz", "medquad_ghr.jsonl.gz"
 PASSAGE_WORDS = 200
+FEWEST_WORDS = 5
+LINKS = "treatment"  # MedQuAD answers this question type with lists of links
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
@@ -58,27 +61,22 @@ def rows(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def unrelated(folder: Path, n: int) -> list[Pair]:
-    """n pairs of texts about different things: one half MedQuAD conditions, one half PubMedQA articles.
+    """Up to n pairs of texts about different things: PubMedQA contexts and MedQuAD answers by turns.
 
-    The query is the first sentence of an answer (or a conclusion), the passage an answer (or abstract) on another
-    subject. Drawn with a fixed seed, so two runs see the same pairs.
+    The query is the first sentence of one text, the passage another one, of another article or condition. No text and
+    no first sentence stands in two of them, so the pairs are independent as far as the data allow. The order is drawn
+    with a fixed seed: two runs see the same pairs, and a shorter list is the beginning of a longer one. There may be
+    fewer than n: the data yield no more.
     """
-    chance = random.Random(SEED)  # noqa: S311 - a sample, not a secret
-    answers = [
-        (str(row["condition"]), _short(str(row["answer"]))) for row in rows(folder / MEDQUAD) if row["answer"]
-    ]
-    articles = [(str(row["id"]), row) for row in rows(folder / PUBMEDQA)]
-    pairs = []
-    for number in range(n):
-        if number % 2:
-            (one, query), (other, passage) = _two(chance, answers)
-            query = _SENTENCE.split(query)[0]
-        else:
-            (one, a), (other, b) = _two(chance, articles)
-            query, passage = str(a["long_answer"]), _short(" ".join(b["contexts"]))
-        name = f"{'medquad' if number % 2 else 'pubmedqa'}-{one}-{other}-{number}"
-        pairs.append(Pair(name, "all", "", "", "unrelated", query, passage))
-    return pairs
+    contexts = ((str(row["id"]), str(text)) for row in rows(folder / PUBMEDQA) for text in row["contexts"])
+    answers = (
+        (str(row["condition"]), str(row["answer"]))
+        for row in rows(folder / MEDQUAD)
+        if row["answer"] and row.get("qtype") != LINKS
+    )
+    found = [_couples("pubmedqa", contexts), _couples("medquad", answers)]
+    turns = [pair for both in zip_longest(*found) for pair in both if pair is not None]
+    return turns[:n]
 
 
 def own_conclusions(folder: Path, articles: int) -> list[Pair]:
@@ -97,11 +95,36 @@ def passages(folder: Path, n: int) -> list[str]:
     return [" ".join(part[:PASSAGE_WORDS]) for part, _ in zip(long, range(n), strict=False)]
 
 
-def _two(chance: random.Random, texts: list[tuple[str, Any]]) -> tuple[tuple[str, Any], tuple[str, Any]]:
-    while True:
-        one, other = chance.sample(texts, 2)
-        if one[0] != other[0]:
-            return one, other
+def _couples(corpus: str, texts: Iterable[tuple[str, str]]) -> list[Pair]:
+    """Every text in one pair at most, with one of another subject."""
+    waiting = _once(texts)
+    random.Random(SEED).shuffle(waiting)  # noqa: S311 - a sample, not a secret
+    pairs: list[Pair] = []
+    alone: list[tuple[str, str]] = []  # of one subject, each waiting for a text of another
+    for subject, text in waiting:
+        if not alone or alone[0][0] == subject:
+            alone.append((subject, text))
+            continue
+        other, asked = alone.pop(0)
+        name = f"{corpus}-{other}-{subject}-{len(pairs)}"
+        pairs.append(Pair(name, "all", "", "", "unrelated", _first(asked), text))
+    return pairs
+
+
+def _once(texts: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Shortened texts whose beginning no other text has; nothing that is too short to say anything."""
+    found: list[tuple[str, str]] = []
+    seen: set[str] = set()
+    for subject, whole in texts:
+        text = _short(whole)
+        if len(_first(text).split()) >= FEWEST_WORDS and _first(text) not in seen:
+            seen.add(_first(text))
+            found.append((subject, text))
+    return found
+
+
+def _first(text: str) -> str:
+    return _SENTENCE.split(text)[0]
 
 
 def _short(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -133,12 +134,23 @@ def partners(cases: Sequence[Case]) -> dict[str, Case]:
     """
     found: dict[str, Case] = {}
     cases = sorted(cases, key=lambda case: case.id)
+    kinds = [(case.hazard, case.specialty) for case in cases]
+    there = set(kinds)
     for place, case in enumerate(cases):
-        others = [cases[(place + len(cases) // 2 + step) % len(cases)] for step in range(len(cases))]
-        others = [other for other in others if other.id != case.id]
-        strange = (o for o in others if o.hazard != case.hazard and o.specialty != case.specialty)
-        if others:
-            found[case.id] = next(strange, others[0])
+        hazard, specialty = kinds[place]
+        # one after another and no further than needed: thousands of cases would else be listed for each of them
+        others = ((place + len(cases) // 2 + step) % len(cases) for step in range(len(cases)))
+        others = (other for other in others if cases[other].id != case.id)
+        first = next(others, None)
+        if first is None:
+            continue
+        strange = None
+        if any(h != hazard and s != specialty for h, s in there):
+            strange = next(
+                (o for o in chain([first], others) if kinds[o][0] != hazard and kinds[o][1] != specialty),
+                None,
+            )
+        found[case.id] = cases[first if strange is None else strange]
     return found
 
 

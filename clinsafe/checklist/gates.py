@@ -11,30 +11,22 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import Field, model_validator
 
+from clinsafe.checklist.filter_gates import FilterGates
+from clinsafe.checklist.limits import Decision as Decision
+from clinsafe.checklist.limits import Limit, Words
+from clinsafe.checklist.limits import Share as Share
 from clinsafe.content import Content, Record, load_yaml, sha256_file
 from clinsafe.errors import UsageError
 from clinsafe.protocols import Figures, MetricKey, SystemKind
-from clinsafe.stats import Figure, NotMeasured
 
-Decision: TypeAlias = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 Cosine = Annotated[float, Field(ge=-1, le=1)]
-Share = Annotated[float, Field(ge=0, le=1)]
 ProtocolName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_\-]*$")]
 TENFOLD = 10.0
 FILE = "checklist/gates.yaml"
-
-
-def _said(text: str) -> str:
-    if not text.strip():
-        raise ValueError("is empty; say it in words, the report prints it beside the limit")
-    return text
-
-
-Words = Annotated[str, AfterValidator(_said)]
 
 
 class Threshold(Record):
@@ -50,41 +42,18 @@ class Threshold(Record):
         return self.cosine
 
 
-class Gate(Record):
+class Gate(Limit):
     """One limit on one metric, read for each hazard."""
 
     metric: Literal["failure", "same_missed", "inversion", "pairwise"]
-    at_most: Share | None = None
-    at_least: Share | None = None
-    why: Words
 
     @model_validator(mode="after")
-    def _one_limit(self) -> Gate:
-        if (self.at_most is None) == (self.at_least is None):
-            raise ValueError("a gate has exactly one of at_most and at_least")
+    def _right_way(self) -> Gate:
         if (self.metric == "pairwise") != (self.at_least is not None):
             raise ValueError(
                 "pairwise counts successes and takes at_least; every other metric counts faults: at_most"
             )
-        if self.at_most == 1 or self.at_least == 0:
-            raise ValueError("this limit lets everything pass, and is no gate")
         return self
-
-    def decide(self, figure: Figure | None) -> Decision:
-        """PASS, FAIL or INCONCLUSIVE."""
-        if figure is None or isinstance(figure, NotMeasured) or figure.lower is None or figure.upper is None:
-            return "INCONCLUSIVE"
-        if self.at_most is not None:
-            good, bad = figure.upper <= self.at_most, figure.lower > self.at_most
-        else:
-            floor = self.at_least if self.at_least is not None else 1.0
-            good, bad = figure.lower >= floor, figure.upper < floor
-        return "PASS" if good else "FAIL" if bad else "INCONCLUSIVE"
-
-    @property
-    def limit_text(self) -> str:
-        """The limit in words."""
-        return f"at most {self.at_most:g}" if self.at_most is not None else f"at least {self.at_least:g}"
 
 
 class Protocol(Record):
@@ -116,10 +85,11 @@ class Protocol(Record):
 
 
 class GatesFile(Record):
-    """``checklist/gates.yaml``."""
+    """``checklist/gates.yaml``. `filters` is None in an institution's older file: its filters cannot be gated."""
 
     default: str
     protocols: dict[ProtocolName, Protocol]
+    filters: FilterGates | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +140,18 @@ def _complete(path: Path, name: str, protocol: Protocol, hazards: Sequence[str])
     if missing := [h for h in hazards if h not in protocol.thresholds]:
         raise UsageError(f"{path}: protocol {name!r} has no threshold for {', '.join(missing)}")
     return protocol
+
+
+def load_filter_gates(content: Content) -> FilterGates:
+    """The limits of the filters.
+
+    Raises:
+        UsageError: the file has none.
+    """
+    found = content.yaml(FILE, GatesFile).filters
+    if found is None:
+        raise UsageError(f"{content.path(FILE)}: no `filters:`, so there is no limit to hold them to")
+    return found
 
 
 def decide(figures: Figures, protocol: Protocol, name: str, hazards: Sequence[str]) -> list[GateResult]:

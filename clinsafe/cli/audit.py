@@ -12,6 +12,7 @@ from clinsafe.cli.console import progress, stoppable
 if TYPE_CHECKING:
     from clinsafe.adapters.encoders import ModelOptions
     from clinsafe.reports.declaration import DeclaredClass
+    from clinsafe.workflows.audit import AuditResult
     from clinsafe.workflows.settings import Plan
 
 
@@ -29,6 +30,10 @@ def audit(
     ] = None,
     protocol: Annotated[
         str | None, typer.Option(help="checklist (default), paper, skill, or a protocol file (.yaml).")
+    ] = None,
+    suite: Annotated[
+        Path | None,
+        typer.Option(help="A mined suite (JSON Lines, its card beside it) instead of the written one."),
     ] = None,
     hazard: Annotated[list[str] | None, typer.Option(help="Only this hazard; may be repeated.")] = None,
     answers: Annotated[
@@ -135,6 +140,7 @@ def audit(
                 else [Subject(m, options.meant_for(m)) for m in model or []],
                 protocol=protocol or (plan.protocol if plan else None),
                 gates=plan.settings.gates if plan else (),
+                suite=suite,
                 hazards=hazard,
                 answers=answers or (plan.answers if plan else None),
                 previous=previous,
@@ -148,10 +154,26 @@ def audit(
                 offline=offline,
                 stage=stage,
             )
+    _say_tier(result)
     show(result)
     if json_file:
         write_figures(result, json_file)
     raise typer.Exit(0 if result.released else 1)
+
+
+def _say_tier(result: AuditResult) -> None:
+    """Which cases these figures are about, and how far they reach; a mined suite's sources with their licences."""
+    from clinsafe.cli.console import counted, printable, prose
+    from clinsafe.cli.console import out as stdout
+
+    record = result.evidence.suite
+    cases = counted(sum(record.counts.values()), "case")
+    console = stdout()
+    prose(console, printable(f"tier {record.tier}: {record.title}, version {record.version}, {cases}"))
+    if record.mined is not None:
+        sources = "; ".join(f"{one.source} ({one.licence})" for one in record.mined.sources)
+        prose(console, printable(f"mined from: {sources}"))
+    prose(console, "bounds hold for this tier's sampling frame, not your hospital", style="dim")
 
 
 def _refuse_without_endpoint(options: ModelOptions, models: list[str]) -> None:

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clinsafe.cli.console import out as stdout
 from clinsafe.cli.console import progress
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from clinsafe.checklist.filter_gates import FilterGates
+    from clinsafe.workflows.guard_bench import Bench, BenchResult
+
+WRITTEN, GENERATED = "Written suite", "Generated suite"
+
 
 def bench(
+    suite: Annotated[
+        Path | None, typer.Option(help="A mined suite (JSON Lines, its card beside it): the tier generated.")
+    ] = None,
+    both: Annotated[
+        bool, typer.Option("--both", help="With --suite: the written suite too, side by side.")
+    ] = False,
+    gate: Annotated[
+        bool, typer.Option("--gate", help="Exit 1 unless every hazard passes checklist/gates.yaml.")
+    ] = False,
     cases: Annotated[Path | None, typer.Option(help="Labelled pairs (JSON Lines) of your own.")] = None,
     negex: Annotated[Path | None, typer.Option(help="The NegEx kit (gzipped JSON Lines).")] = None,
     ordinary: Annotated[int, typer.Option(help="Flags on this many PubMedQA abstracts.", min=0)] = 0,
@@ -38,23 +55,25 @@ def bench(
 ) -> None:
     """Recall and false alarms of the filters, side by side with naive and empty ones.
 
-    Without --cases, --negex, --ordinary or --speed: on the suite, where misses of the test split are printed as ids,
-    never as text. It measures and holds nothing: exit code 0.
+    Without --cases, --negex, --ordinary or --speed: on the written suite, or the one of --suite; misses of the test
+    split are printed as ids, never as text. Two tiers are never summed. Exit code 0; with --gate 1 unless every hazard
+    of every tier that was measured passes.
     """
-    from clinsafe.cli.bench_table import misses_and_alarms, print_result, print_speed
+    from clinsafe.checklist.gates import load_filter_gates
+    from clinsafe.cli.bench_table import misses_and_alarms, print_both, print_result, print_speed
     from clinsafe.cli.files import refuse_unwritable, write_whole
     from clinsafe.content import Content
-    from clinsafe.errors import UsageError
     from clinsafe.stats import figure_to_json
     from clinsafe.workflows import guard_bench as work
     from clinsafe.workflows.guard_speed import measure_speed
 
-    if split not in (None, "dev", "test"):
-        raise UsageError(f"--split: got {split!r}; it is dev or test")
+    _refuse(split, suite, both, gate)
     for path in (listing, json_file):
         refuse_unwritable(path)
-    console = stdout()
-    bench = work.Bench(Content(content), stack, filters, model, data, baselines)
+    console, tree = stdout(), Content(content)
+    gates = load_filter_gates(tree) if gate else None
+    bench = work.Bench(tree, stack, filters, model, data, baselines)
+    tiers = _tiers(suite, both)
     with progress() as stage:
         asked: dict[str, Callable[[], work.BenchResult]] = {}
         if cases is not None:
@@ -63,17 +82,54 @@ def bench(
             asked["NegEx kit, claim part"] = partial(bench.negex, negex, stage)
         if ordinary:
             asked["Ordinary text"] = partial(bench.ordinary, ordinary, stage)
-        if not (speed or asked):
-            asked["Suite"] = partial(bench.suite, split, unrelated, stage)
-        results = [(title, run()) for title, run in asked.items()]
+        if suite is not None or gate or not (speed or asked):
+            asked |= {
+                name: partial(bench.suite, split, unrelated, stage, file) for name, file in tiers.items()
+            }
+        results = {title: run() for title, run in asked.items()}
         timed = measure_speed(bench.stack, data=data, stage=stage) if speed else None
-    figures = {key: figure for _, result in results for key, figure in result.figures.items()}
-    for title, result in results:
+    figures = {key: figure for result in results.values() for key, figure in result.figures.items()}
+    for title, result in results.items():
         print_result(console, title, result, full=listing is None)
+    if both:
+        print_both(console, results[WRITTEN], results[GENERATED], split or "test")
     if timed is not None:
         print_speed(console, timed)
         figures |= timed.figures()
-    lines = [f"{line}\n" for _, result in results for line in misses_and_alarms(result)]
+    lines = [f"{line}\n" for result in results.values() for line in misses_and_alarms(result)]
     flat = {key: figure_to_json(figure) for key, figure in figures.items()}
     files = {listing: "".join(lines), json_file: json.dumps(flat, indent=1)}
     write_whole({path: text for path, text in files.items() if path is not None})
+    if gates and not _pass(console, bench, gates, {title: results[title] for title in tiers}):
+        raise typer.Exit(1)
+
+
+def _refuse(split: str | None, suite: Path | None, both: bool, gate: bool) -> None:
+    """Options that do not go together, before anything is measured."""
+    from clinsafe.errors import UsageError
+
+    if split not in (None, "dev", "test"):
+        raise UsageError(f"--split: got {split!r}; it is dev or test")
+    if both and suite is None:
+        raise UsageError(
+            "--both shows the written suite beside a mined one: name that with --suite FILE.jsonl"
+        )
+    if gate and split == "dev":
+        raise UsageError("--gate reads test cases only: leave --split dev out")
+
+
+def _tiers(suite: Path | None, both: bool) -> dict[str, Path | None]:
+    """Title -> file of a mined suite, or None for the written one."""
+    tiers: dict[str, Path | None] = {WRITTEN: None} if both or suite is None else {}
+    return tiers if suite is None else tiers | {GENERATED: suite}
+
+
+def _pass(console: Console, bench: Bench, gates: FilterGates, results: Mapping[str, BenchResult]) -> bool:
+    """Print every hazard's verdict; True where all of them, of every tier, are a PASS."""
+    from clinsafe.checklist.filter_gates import passed
+    from clinsafe.cli.bench_table import print_gates
+
+    verdicts = {title: bench.gate(result) for title, result in results.items()}
+    for title, found in verdicts.items():
+        print_gates(console, f"{title}: gates", gates, found)
+    return all(passed(found) for found in verdicts.values())

@@ -11,6 +11,7 @@ from clinsafe.cli.console import out as stdout
 from clinsafe.cli.console import printable, progress
 
 if TYPE_CHECKING:
+    from clinsafe.reports.evidence import Evidence
     from clinsafe.reports.verify import Verification
 
 
@@ -26,6 +27,10 @@ def verify(
         bool,
         typer.Option("--record-only", help="Accept a valid record whose pages cannot be read here."),
     ] = False,
+    suite: Annotated[
+        Path | None,
+        typer.Option(help="The mined suite (JSON Lines, its card beside it) of a report of tier generated."),
+    ] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write the facts here.")] = None,
 ) -> None:
     """Check signature and completeness, derive every figure again, render the pages again, see who has signed.
@@ -40,7 +45,7 @@ def verify(
     refuse_unwritable(json_file)
     with progress() as stage:
         stage("Deriving and rendering", 0, 0)
-        result = run(file, trust or (), trust_tsa=trust_tsa or (), record_only=record_only)
+        result = run(file, trust or (), trust_tsa=trust_tsa or (), record_only=record_only, suite=suite)
     if json_file:
         write_whole({json_file: json.dumps(result.to_json(), indent=1)})
     console = stdout()
@@ -53,19 +58,16 @@ def verify(
 
 def _lines(result: Verification) -> list[tuple[str, str]]:
     from clinsafe.cli.approve import summary
-    from clinsafe.reports.complete import criteria_as_packaged, suite_compared
+    from clinsafe.reports.complete import criteria_as_packaged
 
     evidence = result.evidence
-    complete = (
-        "all cases and criteria are there"
-        if suite_compared(evidence)
-        else "NOT COMPARED: the record was made with another suite than the installed one"
-    )
+    complete = "all cases and criteria are there" if result.suite_compared else _uncompared(evidence)
     pages = f"{result.pages.answer}: {result.pages.reason}" if result.pages else "an evidence file has none"
     lines = [
         ("signature", "good" if not result.signature.problems else "; ".join(result.signature.problems)),
         ("time", result.time_text),
         *(("", note) for note in getattr(result.signature, "notes", ())),
+        ("suite", f"tier {evidence.suite.tier}, version {evidence.suite.version}"),
         ("completeness", "; ".join(result.incomplete) or complete),
         (
             "figures",
@@ -80,6 +82,15 @@ def _lines(result: Verification) -> list[tuple[str, str]]:
         said = summary(result.approvals, evidence.declaration.required_roles)
         lines += [("approvals" if number == 0 else "", text) for number, text in enumerate(said)]
     return lines
+
+
+def _uncompared(evidence: Evidence) -> str:
+    from clinsafe.reports.suite_record import MINED
+
+    if evidence.suite.mined is None:
+        return "NOT COMPARED: the record was made with another suite than the installed one"
+    name = evidence.suite.mined.file.removeprefix(MINED)
+    return f"NOT COMPARED: the mined suite was not given; who has it adds --suite {name}"
 
 
 def _held(result: Verification) -> str:

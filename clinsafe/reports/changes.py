@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
 from clinsafe.benchmarks.outcomes import failed, inverted, ranked, same_missed
-from clinsafe.benchmarks.suite import FOLDER
 from clinsafe.errors import UsageError
 from clinsafe.paired import Difference, difference, holm
-from clinsafe.reports.evidence import RANKS_ONLY, CaseRecord, Criteria, SuiteRecord, SystemRecord
+from clinsafe.reports.evidence import RANKS_ONLY, CaseRecord, Criteria, SystemRecord
+from clinsafe.reports.suite_record import SuiteRecord
 from clinsafe.stats import NotMeasured
 
 EVENTS = ("failure", "same_missed", "inversion")
@@ -166,12 +166,18 @@ def _event(event: str, record: SystemRecord, evidence: Rules) -> Callable[[CaseR
 
 def comparable(a: Rules, b: Rules) -> None:
     """Raises UsageError where a difference between the two would say nothing."""
+    if a.suite.tier != b.suite.tier:
+        raise UsageError(
+            f"A was made on tier {a.suite.tier!r}, B on {b.suite.tier!r}: two tiers are never compared or pooled; "
+            "audit both on one"
+        )
     if a.suite.version != b.suite.version:
         raise UsageError(
             f"A was made with suite {a.suite.version}, B with {b.suite.version}: audit both with one suite"
         )
-    files = [f"{FOLDER}/{hazard}.jsonl" for hazard in {*a.suite.counts, *b.suite.counts}]
-    if a.suite.counts != b.suite.counts or any(a.content.get(f) != b.content.get(f) for f in files):
+    # by their bytes: a mined suite may have been given another name
+    cases_a, cases_b = ({h: r.content.get(r.suite.file_of(h)) for h in r.suite.counts} for r in (a, b))
+    if a.suite.counts != b.suite.counts or cases_a != cases_b:
         raise UsageError("A and B were made with other cases: audit both with one suite and the same hazards")
     if a.criteria.protocol != b.criteria.protocol:
         raise UsageError(

@@ -1,18 +1,21 @@
 """Is a record complete: its form, its criteria, every case of its suite, its baselines? And by whose criteria judged?
 
-What the installed suite and checklist can contradict is a fault; what only another installation could is said.
+What the installed suite and checklist can contradict is a fault; what only another installation could is said. A mined
+suite is installed nowhere: who has its file gives it, and the record is held against that.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
 from clinsafe.adapters.lexical import Bm25, TokenJaccard
 from clinsafe.adapters.weights import ALIASES
 from clinsafe.benchmarks import hybrid
+from clinsafe.benchmarks.mined import card_path, load_mined
 from clinsafe.benchmarks.published import load_published
 from clinsafe.benchmarks.scoring import UNRELATED, CaseResult, partners, score_with_scorer
 from clinsafe.benchmarks.suite import FOLDER, SENTENCES, Case, load_card, load_suite
@@ -26,7 +29,8 @@ from clinsafe.checklist.risk import load_risk
 from clinsafe.content import Content, sha256_file
 from clinsafe.errors import UsageError
 from clinsafe.protocols import ModelIdentity
-from clinsafe.reports.evidence import LIMITS, CaseRecord, Evidence, SystemRecord, criteria_hash, to_bytes
+from clinsafe.reports.evidence import CaseRecord, Evidence, SystemRecord, criteria_hash, limits, to_bytes
+from clinsafe.reports.suite_record import MinedRecord, SuiteRecord, mined_suite
 from clinsafe.version import VERSION
 
 CLOSE, GRAM = 1e-6, 1e-5
@@ -36,8 +40,18 @@ CRITERIA = ("checklist/gates.yaml", "checklist/fmea.yaml", "checklist/risk.yaml"
             "benchmarks/published.yaml")  # fmt: skip
 
 
-def incomplete(evidence: Evidence, record: bytes) -> list[str]:
-    """What is missing from the record, or is not what this installation knows it to be."""
+def incomplete(evidence: Evidence, record: bytes, mined: Path | None = None) -> list[str]:
+    """What is missing from the record, or is not what this installation knows it to be.
+
+    Args:
+        evidence: the record.
+        record: its bytes.
+        mined: the mined suite that it says it was made on, its card beside it; None leaves that uncompared.
+
+    Raises:
+        UsageError: `mined` is given for a record of the written suite, or is not there.
+        ContentError: it is damaged.
+    """
     faults = []
     if to_bytes(evidence) != record:
         faults.append("the record is not in canonical form: it was edited, or written by another program")
@@ -49,10 +63,12 @@ def incomplete(evidence: Evidence, record: bytes) -> list[str]:
             faults.append(f"{system.label}: a case is recorded twice")
         if dict(Counter(case.hazard for case in system.cases)) != evidence.suite.counts:
             faults.append(f"{system.label}: the number of cases differs from the suite's")
-    if evidence.tool.get("version") == VERSION and evidence.limits != list(LIMITS):
+    if evidence.tool.get("version") == VERSION and evidence.limits != limits(evidence.suite.tier):
         faults.append("the limits of the audit are not the ones that this version states")
     faults += _other_content(evidence) + _other_weights(evidence)
-    return faults + (_against_the_suite(evidence) if suite_compared(evidence) else [])
+    if mined is not None:
+        return faults + _against_the_mined(evidence, mined)
+    return faults + (_against_the_written(evidence) if suite_compared(evidence) else [])
 
 
 def _other_content(evidence: Evidence) -> list[str]:
@@ -88,30 +104,71 @@ def _other_weights(evidence: Evidence) -> list[str]:
     ]
 
 
-def suite_compared(evidence: Evidence) -> bool:
-    """Whether the installed suite is the very one of the record, so that no case can be missing unseen."""
+def suite_compared(evidence: Evidence, mined: Path | None = None) -> bool:
+    """Whether the very suite of the record is at hand, so that no case can be missing unseen.
+
+    Args:
+        mined: file of a mined suite; None looks at the installed written one.
+    """
+    said = evidence.suite.mined
+    if said is not None:
+        return mined is not None and not _other_files(evidence, said, mined)
     content = Content()
     known = load_card(content).counts
-    files = [f"{FOLDER}/{hazard}.jsonl" for hazard in evidence.suite.counts] + [f"{FOLDER}/suite.yaml"]
+    files = [*evidence.suite.files, f"{FOLDER}/suite.yaml"]
     return set(evidence.suite.counts) <= set(known) and all(
         sha256_file(content.path(name)) == evidence.content.get(name) for name in files
     )
 
 
-def _against_the_suite(evidence: Evidence) -> list[str]:
+def _against_the_written(evidence: Evidence) -> list[str]:
     """Cases, the words about them, and the baselines: all of it follows from the installed suite."""
     content = Content()
     card = load_card(content)
     # a record that claims no hazard at all is held against the whole suite
     cases = load_suite(content, hazards=[h for h in card.counts if h in evidence.suite.counts] or None)
-    faults: list[str] = []
-    for system in evidence.systems:
-        faults += _other_cases({case.id: case for case in cases}, system.cases, system.label)
-        faults += _impossible(system, cases)
     said = evidence.suite
-    if (said.title, said.version, said.tier, said.authorship, said.second_reader, said.clinician_review,
-            said.not_covered) != (card.title, card.suite_version, "written", card.authorship, card.second_reader,
-                                  card.clinician_review, card.not_covered):  # fmt: skip
+    alike = (said.title, said.version, said.authorship, said.second_reader, said.clinician_review,
+             said.not_covered) == (card.title, card.suite_version, card.authorship, card.second_reader,
+                                   card.clinician_review, card.not_covered)  # fmt: skip
+    return _against(evidence, cases, alike=alike)
+
+
+def _against_the_mined(evidence: Evidence, path: Path) -> list[str]:
+    """The same for a mined suite: by the hashes of its files, and case by case."""
+    said = evidence.suite.mined
+    if said is None:
+        raise UsageError(
+            f"{path}: the record was made on the written suite, not on a mined one; leave --suite out"
+        )
+    for needed in (path, card_path(path)):
+        if not needed.is_file():
+            raise UsageError(f"{needed}: no such file; a mined suite and its card lie side by side")
+    if other := _other_files(evidence, said, path):
+        return other
+    card, cases = load_mined(path)
+    kept = [case for case in cases if case.hazard in evidence.suite.counts] or cases
+    expected: SuiteRecord = mined_suite(card, kept, (said.file, said.card))
+    return _against(evidence, kept, alike=evidence.suite == expected)
+
+
+def _other_files(evidence: Evidence, said: MinedRecord, path: Path) -> list[str]:
+    """A mined suite's file or card that is not the one of the record."""
+    return [
+        f"{file.name} is not the {what} of the record (SHA-256)"
+        for file, name, what in ((path, said.file, "suite"), (card_path(path), said.card, "card"))
+        if not file.is_file() or sha256_file(file) != evidence.content.get(name)
+    ]
+
+
+def _against(evidence: Evidence, cases: Sequence[Case], *, alike: bool) -> list[str]:
+    """Cases and baselines; `alike`: the words about the suite are those of its card."""
+    faults: list[str] = []
+    by_id, others = {case.id: case for case in cases}, partners(cases)
+    for system in evidence.systems:
+        faults += _other_cases(by_id, system.cases, system.label)
+        faults += _impossible(system, others)
+    if not alike:
         faults.append("what the record says about the suite is not what the suite's card says")
     return faults or _other_baselines(evidence, cases)
 
@@ -177,10 +234,10 @@ def _equal(record: SystemRecord, expected: Sequence[CaseResult]) -> bool:
     return True
 
 
-def _impossible(record: SystemRecord, cases: Sequence[Case]) -> list[str]:
+def _impossible(record: SystemRecord, others: Mapping[str, Case]) -> list[str]:
     """Scores that no system of this kind can give: one without a mirror image, or without its unrelated pair."""
     scores = {case.id: case.scores for case in record.cases}
-    for case, other in partners(cases).items():
+    for case, other in others.items():
         if (
             scores.get(case) is not None
             and UNRELATED not in (scores[case] or {})

@@ -31,6 +31,7 @@ from clinsafe.errors import ReportError
 from clinsafe.protocols import ModelIdentity, SystemKind
 from clinsafe.reports.declaration import Declaration
 from clinsafe.reports.soup import SoupItem
+from clinsafe.reports.suite_record import SuiteRecord, Tier
 from clinsafe.stats import NotMeasured
 
 SCHEMA_VERSION = 1
@@ -46,6 +47,10 @@ LIMITS = (
     "Sentence pairs are not retrieval: a model that fails here may be safe behind a guard, and one that passes "
     "may still fail on long documents.",
     "English only.",
+)
+GENERATED_LIMITS = (
+    "Cases of the generated tier were made from published text by rules: what no rule can say was not asked, and a "
+    "rule that errs does so in every case of its family.",
 )
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
 
@@ -149,19 +154,6 @@ class SystemRecord(Record):
         return self
 
 
-class SuiteRecord(Record):
-    """Which cases, and what is known about them."""
-
-    title: str
-    version: str
-    tier: Literal["written", "generated"]
-    counts: dict[str, int]
-    authorship: str
-    second_reader: str
-    clinician_review: str
-    not_covered: list[str]
-
-
 class RunStep(Record):
     """One step of the run and the UTC time at which it began."""
 
@@ -260,6 +252,11 @@ def canonical(data: Any) -> bytes:
 def sha256(data: bytes) -> str:
     """Hex SHA-256."""
     return hashlib.sha256(data).hexdigest()
+
+
+def limits(tier: Tier) -> list[str]:
+    """What an audit of this tier cannot say."""
+    return [*LIMITS, *(GENERATED_LIMITS if tier == "generated" else ())]
 
 
 def criteria_hash(criteria: Criteria) -> str:

@@ -141,7 +141,8 @@ def _keys(evidence: Evidence, system: SystemRecord, hazard: str) -> Sequence[tup
 
 
 def _tests(evidence: Evidence, system: SystemRecord, hazard: str) -> str:
-    suite = f"suite {evidence.suite.version}, {evidence.suite.counts[hazard]} cases"
+    tier = "" if evidence.suite.tier == "written" else f" ({evidence.suite.tier} tier)"
+    suite = f"suite {evidence.suite.version}{tier}, {evidence.suite.counts[hazard]} cases"
     return f"{suite}: {'; '.join(key for key, _ in _keys(evidence, system, hazard))}"
 
 

@@ -42,6 +42,7 @@ class Verification:
     """Facts about one file; `verdict` and `valid` follow from them.
 
     `figures` counts the stored figures and verdicts that were derived again; `faults` are those that differ.
+    `suite_compared`: the very suite of the record was at hand, so that no case can be missing unseen.
     """
 
     file: Path
@@ -54,6 +55,7 @@ class Verification:
     pages: Pages | None
     approvals: Approvals
     record_only: bool = False
+    suite_compared: bool = False
 
     @property
     def problems(self) -> tuple[str, ...]:
@@ -144,8 +146,11 @@ class Verification:
             notes.append(f"not signed yet by: {', '.join(self.missing_roles)}")
         if not criteria_as_packaged(self.evidence):
             notes.append("judged by criteria of its own")
-        if not suite_compared(self.evidence):
-            notes.append("completeness not compared (another suite)")
+        if not self.suite_compared:
+            mined = self.evidence.suite.mined is not None
+            notes.append(
+                f"completeness not compared ({'the mined suite was not given' if mined else 'another suite'})"
+            )
         return f"{self._what}: {'; '.join(notes)}"
 
     @property
@@ -168,7 +173,8 @@ class Verification:
             "evidence_sha256": self.evidence_sha256,
             "figures_derived": self.figures,
             "criteria_as_packaged": criteria_as_packaged(self.evidence),
-            "suite_compared": suite_compared(self.evidence),
+            "suite_tier": self.evidence.suite.tier,
+            "suite_compared": self.suite_compared,
             "rerender": self.rerender,
             "rerender_reason": self.rerender_reason,
             "signed": self.time_text,
@@ -193,7 +199,12 @@ class Verification:
 
 
 def verify(
-    path: Path, trust: Sequence[Path] = (), *, trust_tsa: Sequence[Path] = (), record_only: bool = False
+    path: Path,
+    trust: Sequence[Path] = (),
+    *,
+    trust_tsa: Sequence[Path] = (),
+    record_only: bool = False,
+    suite: Path | None = None,
 ) -> Verification:
     """Verify a signed ``report.pdf``, or an ``evidence.json`` with its DSSE sidecar.
 
@@ -202,9 +213,13 @@ def verify(
         trust: certificates (PEM or DER) that are trusted; none means this user's development certificate.
         trust_tsa: certificates of timestamp authorities that are trusted beside them.
         record_only: accept a valid record whose pages could not be read here.
+        suite: file of the mined suite that the report was made on; without it, whether all its cases are there is not
+            compared. A report of the written suite is held against the installed one.
 
     Raises:
         ReportError: not a report, or nothing in it can be read.
+        UsageError: `suite` is not there, or the report was made on the written one.
+        ContentError: `suite` is damaged.
     """
     data = _read(path)
     certificates = trusted_certificates(trust)
@@ -227,13 +242,14 @@ def verify(
         signature=signature,
         evidence=evidence,
         evidence_sha256=sha256(record),
-        incomplete=(*incomplete(evidence, record), *said),
+        incomplete=(*incomplete(evidence, record, suite), *said),
         figures=sum(len(s.figures) for s in evidence.systems)
         + sum(len(a.get("gates", [])) for a in evidence.assessments),
         faults=tuple(differences(evidence)),
         pages=pages,
         approvals=approvals,
         record_only=record_only,
+        suite_compared=suite_compared(evidence, suite),
     )
 
 

@@ -17,7 +17,9 @@ from clinsafe.reports.changes import WORDS
 from clinsafe.reports.charts import Distribution, similarity_svg
 from clinsafe.reports.evidence import RANKS_ONLY, Evidence, SystemRecord, sha256, to_bytes
 from clinsafe.reports.formats import NONE, plain
+from clinsafe.reports.grouped import FamilyRow, by_family, by_subtype, named
 from clinsafe.reports.sections import ORDER, TITLES
+from clinsafe.reports.suite_record import MinedRecord
 from clinsafe.reports.tables import Table
 from clinsafe.reports.trace import decision, tables
 from clinsafe.stats import SEED, Estimate, Figure, NotMeasured, figure_from_json
@@ -112,6 +114,23 @@ class View:
         return [*((h.id, h.short) for h in self.hazards), ("all", "All hazards")]
 
     @property
+    def mined(self) -> MinedRecord | None:
+        """Where the cases were mined; None for the written suite."""
+        return self.evidence.suite.mined
+
+    @property
+    def novelty(self) -> list[tuple[str, int, int, int, int]]:
+        """(hazard's name, families, novel ones, cases, those of novel families), for mined cases."""
+        families = self.mined.families if self.mined is not None else {}
+        rows = []
+        for hazard in self.hazards:
+            own = list(families.get(hazard.id, {}).values())
+            new = [one for one in own if one.novel]
+            cases, of_new = (sum(len(one.cases) for one in group) for group in (own, new))
+            rows.append((hazard.name, len(own), len(new), cases, of_new))
+        return rows
+
+    @property
     def subtypes(self) -> list[tuple[str, str]]:
         """(hazard, subtype) of every case, once."""
         return list(dict.fromkeys((c.hazard, c.subtype) for c in self.subjects[0].record.cases))
@@ -170,8 +189,10 @@ class View:
         return sum(case.hazard == hazard and getattr(case, what) == value for case in cases)
 
     def listed(self, subject: SubjectView, hazard: str, event: str) -> str:
-        """Ids of the cases with a fault; of many, those without it are shorter to name."""
+        """Ids of the cases with a fault; of many, those without it are shorter to name. Mined ones are counted."""
         found = subject.said["anomalies"][hazard][event]
+        if self.mined is not None:
+            return by_subtype([case for case in subject.record.cases if case.hazard == hazard], found)
         every = [case.id for case in subject.record.cases if case.hazard == hazard]
         others = [case for case in every if case not in set(found)]
         if not found:
@@ -181,6 +202,17 @@ class View:
         if len(others) < len(found):
             return f"{len(found)}: all but {', '.join(others)}"
         return f"{len(found)}: {', '.join(found)}"
+
+    def some(self, ids: Sequence[str]) -> str:
+        """Ids of written cases, all of them; of mined cases the first."""
+        return named(ids) if self.mined is not None else ", ".join(ids) or "none"
+
+    def families(self, subject: SubjectView, hazard: str) -> list[FamilyRow]:
+        """The rule families of a mined hazard, those first whose contradictions are preferred most often."""
+        mined = self.mined
+        if mined is None:
+            return []
+        return by_family(mined.families.get(hazard, {}), subject.said["anomalies"][hazard], EVENTS[0])
 
     def after(self, subject: SubjectView, hazard: str) -> str:
         """The priority after controls, as the record has it."""

@@ -26,7 +26,7 @@ from clinsafe.reports.arithmetic import own_arithmetic
 from clinsafe.reports.assess import Assessment, assess_all, compare, system
 from clinsafe.reports.changes import changes
 from clinsafe.reports.declaration import Declaration
-from clinsafe.reports.evidence import LIMITS, Evidence, criteria_hash, to_bytes
+from clinsafe.reports.evidence import Evidence, criteria_hash, limits, to_bytes
 from clinsafe.reports.render import FONTS, TEMPLATES
 from clinsafe.reports.soup import collect, of_system
 from clinsafe.version import VERSION
@@ -107,6 +107,7 @@ def run_audit(
     options: ModelOptions | None = None,
     protocol: str | None = None,
     gates: Sequence[Gate] = (),
+    suite: Path | None = None,
     hazards: Sequence[str] | None = None,
     answers: Path | None = None,
     previous: Path | None = None,
@@ -120,7 +121,7 @@ def run_audit(
     offline: bool = False,
     stage: Stage = silent,
 ) -> AuditResult:
-    """Audit one or several models on the written suite.
+    """Audit one or several models on one tier: the written suite, or a mined one.
 
     Args:
         models: alias, folder, hub id, ``endpoint:name``, ``plugin:name``, an object that satisfies `Encoder` or
@@ -128,6 +129,7 @@ def run_audit(
         options: how models that are given by name are loaded.
         protocol: name in ``checklist/gates.yaml``, or the path of an institution's own; None is the default.
         gates: instead of the protocol's own gates.
+        suite: file of a mined suite (tier ``generated``), its card beside it; None takes the written one.
         hazards: only these; None is all.
         answers: the institution's answers to items 8 to 10.
         previous: an earlier audit (run folder, evidence.json or report.pdf) of the same cases and protocol; what
@@ -149,7 +151,7 @@ def run_audit(
     steps = Steps(stage)
     with only_this_machine(offline):
         steps("Fixing the criteria", 0, 0)
-        fixed = fix(Content(overlay), protocol, hazards, gates, answers, previous)
+        fixed = fix(Content(overlay), protocol, hazards, gates, answers, previous, suite)
         fixed_at = datetime.now(UTC)
         check_declaration(declaration, fixed.regulatory, [h.id for h in fixed.criteria.hazards])
         if settings is not None:
@@ -188,6 +190,7 @@ def run_audit(
                     "offline": str(offline).lower(),
                     "hazards": ", ".join(hazards) if hazards else "all",
                     "settings": settings.name if settings else "none",
+                    "suite": fixed.suite.mined.file if fixed.suite.mined else fixed.suite.tier,
                 },
             )  # fmt: skip
             stage("Writing the report", 0, 0)
@@ -276,7 +279,7 @@ def _judge(
         comparisons=compare(records),
         published=published,
         arithmetic=own_arithmetic(records, assessments, criteria, published),
-        limits=list(LIMITS),
+        limits=limits(fixed.suite.tier),
         regulatory=fixed.regulatory,
         soup=[*(of_system(record) for record in subjects), *collect()],
         steps=steps.taken,

@@ -8,10 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clinsafe.benchmarks.filter_cases import load_cases
-from clinsafe.benchmarks.filters import Outcome, Pair, Stage, figures, judge_all, suite_pairs
+from clinsafe.benchmarks.filters import Outcome, Pair, Stage, alarms_by_case, figures, judge_all, suite_pairs
+from clinsafe.benchmarks.mined import load_mined
 from clinsafe.benchmarks.negex_kit import NegationJudge, load_kit, negex_figures
 from clinsafe.benchmarks.ordinary import VARIABLE, data_folder, own_conclusions, unrelated
-from clinsafe.benchmarks.suite import load_suite
+from clinsafe.benchmarks.suite import Case, load_card, load_suite
+from clinsafe.checklist.filter_gates import FilterVerdict, decide_filters
+from clinsafe.checklist.gates import load_filter_gates
+from clinsafe.checklist.hazards import load_hazards
 from clinsafe.content import Content
 from clinsafe.errors import MissingDependency, UsageError
 from clinsafe.stats import Figure, NotMeasured, rate
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
     from clinsafe.protocols import Filter
 
 REMEMBERED = 5000  # texts whose facts are kept
+WRITTEN, GENERATED = "guard", "generated"  # the area of each tier's keys; no figure is about both
+FRAME = "Bounds hold for this tier's sampling frame, not your hospital; suite and filters share authors."
 STACKS = ("clinsafe", "naive", "disabled", "always", "never")
 
 
@@ -49,12 +55,14 @@ class BenchResult:
         outcomes: area -> every pair with what each filter said.
         rows: the ablation table of the suite or the cases.
         notes: what was not measured, and why.
+        about: which cases these are, in lines to be printed above the figures.
     """
 
     figures: dict[str, Figure] = field(default_factory=dict)
     outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    about: list[str] = field(default_factory=list)
 
 
 def make_stack(
@@ -134,22 +142,58 @@ class Bench:
         self.content, self.model, self.baselines = content, model, baselines
         self.folder = data_folder(data)
         self.stack = make_stack(stack, content, filters, model)
+        self._others: dict[
+            int, list[Outcome]
+        ] = {}  # the unrelated pairs belong to no tier, and are judged once
 
-    def suite(self, split: str | None, unrelated_pairs: int, stage: Stage = silent) -> BenchResult:
-        """Recall and false alarms on the suite, and false alarms on unrelated pairs of real text.
+    def suite(
+        self,
+        split: str | None,
+        unrelated_pairs: int,
+        stage: Stage = silent,
+        mined: Path | None = None,
+    ) -> BenchResult:
+        """Recall and false alarms on one tier's cases, and false alarms on unrelated pairs of real text.
 
         Args:
             split: ``dev`` or ``test``; None measures both, each by itself; the table is then of ``test``.
             unrelated_pairs: how many; without data files that rate is *not measured*.
             stage: told how far the work is.
+            mined: file of a mined suite, the tier ``generated``; None takes the written suite. The keys of the figures
+                begin with ``generated`` or ``guard``: no figure is about both.
         """
         result = BenchResult()
-        outcomes = self._judge(result, "guard", suite_pairs(load_suite(self.content, split=split)), stage)
-        result.figures.update(figures(outcomes, "guard"))
-        others = self._unrelated(result, unrelated_pairs, stage)
+        area = WRITTEN if mined is None else GENERATED
+        pairs = suite_pairs(self._cases(result, split, mined))
+        outcomes = self._judge(result, area, pairs, stage)
+        result.figures.update(figures(outcomes, area))
+        others = self._unrelated(result, area, unrelated_pairs, stage)
         claim = [one for one in outcomes if one.pair.split == (split or "test")]
         self._rows(result, claim, others, stage)
         return result
+
+    def gate(self, result: BenchResult) -> list[FilterVerdict]:
+        """Every hazard's verdict by the limits of ``checklist/gates.yaml``, on the test cases of the result's tier."""
+        area = GENERATED if GENERATED in result.outcomes else WRITTEN
+        hazards = [hazard.id for hazard in load_hazards(self.content)]
+        return decide_filters(result.figures, load_filter_gates(self.content), area, hazards)
+
+    def _cases(self, result: BenchResult, split: str | None, mined: Path | None) -> list[Case]:
+        """The cases of a tier; the result says which they are."""
+        if mined is None:
+            cases = load_suite(self.content, split=split)
+            result.about = [
+                f"tier written: suite {load_card(self.content).suite_version}, {len(cases)} cases"
+            ]
+        else:
+            origin, cases = load_mined(mined, split=split)
+            said = f"{mined.name}, {origin.title}, version {origin.suite_version}, {len(cases)} cases"
+            result.about = [f"tier generated: {said}"]
+            sources = "; ".join(f"{one.source} ({one.licence})" for one in origin.sources)
+            result.about.append(f"mined from: {sources}; novel: no cue of the rule family stood in the filters' packs "
+                                f"at {origin.freeze.commit[:12]}")  # fmt: skip
+        result.about.append(FRAME)
+        return cases
 
     def cases(self, path: Path, stage: Stage = silent) -> BenchResult:
         """Recall and false alarms on a file of labelled cases, every pair through the full stack."""
@@ -201,20 +245,27 @@ class Bench:
             result.notes.append(f"{area}: {what}; they count as missed, or as false alarms")
         return outcomes
 
-    def _unrelated(self, result: BenchResult, n: int, stage: Stage) -> list[Outcome]:
+    def _unrelated(self, result: BenchResult, area: str, n: int, stage: Stage) -> list[Outcome]:
+        """Flags of the whole stack (``all``) and of each filter by itself, on pairs that have nothing in common."""
         if self.folder is None or not n:
             why = (
                 f"{VARIABLE} names no data folder"
                 if self.folder is None
                 else "no unrelated pairs were asked for"
             )
-            result.figures["guard.all.false_alarm.unrelated"] = NotMeasured(why)
+            result.figures[f"{area}.all.false_alarm.unrelated"] = NotMeasured(why)
             result.notes.append(f"false alarms on unrelated text: not measured ({why})")
             return []
-        others = self._judge(result, "unrelated", unrelated(self.folder, n), stage)
+        if n not in self._others:
+            self._others[n] = self._judge(result, "unrelated", unrelated(self.folder, n), stage)
+        others = self._others[n]
+        if len(others) < n:
+            result.notes.append(
+                f"{n} unrelated pairs were asked for; the data yield {len(others)} in which no text is used twice"
+            )
         for name in (None, *self.stack.filters):
             alarmed = rate([one.alarmed(None if name is None else [name]) for one in others])
-            result.figures[f"guard.{name or 'all'}.false_alarm.unrelated"] = alarmed
+            result.figures[f"{area}.{name or 'all'}.false_alarm.unrelated"] = alarmed
         return others
 
     def _rows(
@@ -258,10 +309,8 @@ def ablation(outcomes: Sequence[Outcome], others: Sequence[Outcome], names: Sequ
 def _row(
     name: str, outcomes: Sequence[Outcome], others: Sequence[Outcome], names: Collection[str] | None
 ) -> Row:
-    found = figures([one for one in outcomes if one.pair.role != "reverse"], "row", names)
-    # All splits of `outcomes` are one here: the keys differ only by their slice.
-    recall = next(figure for key, figure in found.items() if key.startswith("row.all.recall"))
-    alarm = next(figure for key, figure in found.items() if key.startswith("row.all.false_alarm"))
+    recall = rate([one.caught(names) for one in outcomes if one.pair.role == "conflict"])
+    alarm = rate(list(alarms_by_case(outcomes, names).values()))
     return Row(name, recall, alarm, rate([one.alarmed(names) for one in others]))
 
 

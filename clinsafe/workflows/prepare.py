@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from clinsafe.benchmarks.mined import card_path, load_mined
 from clinsafe.benchmarks.suite import FOLDER, SENTENCES, Case, SuiteCard, by_hazard, load_card, load_suite
 from clinsafe.checklist.answers import Answers, load_answers
 from clinsafe.checklist.fmea import load_fmea
@@ -27,7 +28,6 @@ from clinsafe.reports.declaration import OTHER_SCHEME, Declaration
 from clinsafe.reports.evidence import (
     Criteria,
     PreviousAudit,
-    SuiteRecord,
     SystemIdentity,
     canonical,
     criteria_hash,
@@ -35,6 +35,7 @@ from clinsafe.reports.evidence import (
     sha256,
     to_bytes,
 )
+from clinsafe.reports.suite_record import MINED, SuiteRecord, content_names, mined_suite
 from clinsafe.version import VERSION
 
 
@@ -58,11 +59,19 @@ def fix(
     gates: Sequence[Gate],
     answers: Path | None,
     previous: Path | None,
+    mined: Path | None = None,
 ) -> Fixed:
-    """Read and check everything that an audit rests on; whatever is wrong is said before a model is loaded."""
-    cases = load_suite(content, hazards=hazards)
+    """Read and check everything that an audit rests on; whatever is wrong is said before a model is loaded.
+
+    Args:
+        mined: file of a mined suite; None takes the written one. An audit is of one tier.
+    """
+    if mined is None:
+        cases = load_suite(content, hazards=hazards)
+        suite = suite_record(load_card(content), cases, content)
+    else:
+        suite, cases = _mined(content, mined, hazards)
     criteria = fix_criteria(content, protocol, cases, gates)
-    suite = suite_record(load_card(content), cases, content)
     return Fixed(
         content=content,
         cases=cases,
@@ -72,6 +81,24 @@ def fix(
         answers=None if answers is None else load_answers(content, answers, criteria.items),
         previous=None if previous is None else _previous(previous, criteria, suite, content),
     )
+
+
+def _mined(content: Content, path: Path, hazards: Sequence[str] | None) -> tuple[SuiteRecord, list[Case]]:
+    """A mined suite; its file and card are hashed like all other content."""
+    if hazards is not None and (isinstance(hazards, str) or not hazards):
+        raise UsageError(f"hazards: got {hazards!r}; give a list of hazards, or None for all of them")
+    card, cases = load_mined(path, hazards=hazards)
+    names = content_names(path)
+    for name, file in zip(names, (path, card_path(path)), strict=True):
+        content.hashes[name] = sha256_file(file)
+    record = mined_suite(card, cases, names)
+    try:
+        canonical(record.model_dump(mode="json"))
+    except ValueError as error:  # an integer beyond 2**53, a lone surrogate
+        raise UsageError(
+            f"{card_path(path)}: holds a value that cannot be recorded: {str(error)[:80]}"
+        ) from error
+    return record, cases
 
 
 def refuse_unfit(systems: Sequence[object], declaration: Declaration) -> None:
@@ -175,7 +202,9 @@ def _previous(path: Path, criteria: Criteria, suite: SuiteRecord, content: Conte
         evidence_sha256=sha256(to_bytes(record)),
         tool_version=record.tool.get("version", "not stated"),
         suite=record.suite,
-        content={name: digest for name, digest in record.content.items() if name.startswith("benchmarks/")},
+        content={
+            name: digest for name, digest in record.content.items() if name.startswith(("benchmarks/", MINED))
+        },
         criteria=record.criteria,
         criteria_sha256=record.criteria_sha256,
         systems=[system.model_copy(update={"figures": {}}) for system in record.subjects],

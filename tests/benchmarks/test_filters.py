@@ -9,9 +9,10 @@ import json
 import pytest
 
 from clinsafe.benchmarks.filter_cases import load_cases
-from clinsafe.benchmarks.filters import Outcome, Pair, figures, judge_all
+from clinsafe.benchmarks.filters import Outcome, Pair, figures, judge_all, suite_pairs
 from clinsafe.benchmarks.negex_kit import load_kit, negex_figures
 from clinsafe.errors import ContentError, UsageError
+from clinsafe.protocols import MetricKey
 from clinsafe.stats import NotMeasured
 
 
@@ -168,3 +169,56 @@ def test_what_is_no_kit_is_one_line(tmp_path):
     (tmp_path / "plain.gz").write_text("not gzip")
     with pytest.raises(ContentError, match="not a gzipped"):
         load_kit(tmp_path / "plain.gz")
+
+
+def generated(case, role, novel, family, cluster, said):
+    return Outcome(
+        Pair(case, "negation", "x", "test", role, "q", "p", cluster, family, novel), {"negation": said}
+    )
+
+
+MINED = [
+    generated("1", "conflict", True, "neg-void-of", "doc1", True),
+    generated("1", "same_a", True, "neg-void-of", "doc1", True),
+    generated("2", "conflict", True, "neg-void-of", "doc2", False),
+    generated("2", "same_a", True, "neg-void-of", "doc2", False),
+    generated("3", "conflict", False, "neg-not", "doc2", True),
+    generated("3", "same_a", False, "neg-not", "doc2", False),
+]
+
+
+@pytest.mark.parametrize(
+    ("key", "k", "n"),
+    [
+        ("generated.negation.recall@split=test", 2, 3),
+        ("generated.negation.recall@split=test,novel=yes", 1, 2),
+        ("generated.negation.recall@split=test,novel=no", 1, 1),
+        ("generated.all.recall@split=test,novel=yes", 1, 2),
+        ("generated.negation.false_alarm@split=test,novel=yes", 1, 2),
+        ("generated.negation.false_alarm@split=test,novel=no", 0, 1),
+        ("generated.negation.recall@split=test,family=neg-void-of", 1, 2),
+        ("generated.negation.false_alarm@split=test,family=neg-not", 0, 1),
+    ],
+)
+def test_mined_cases_are_counted_by_novelty_and_family(key, k, n):
+    figure = figures(MINED, "generated")[key]
+    assert (figure.k, figure.n) == (k, n)
+
+
+def test_sources_are_counted_once_and_every_key_is_one():
+    found = figures(MINED, "generated")
+    assert found["generated.negation.clusters@split=test"].value == 2  # three cases
+    for key in found:
+        assert str(MetricKey.parse(key)) == key
+    assert not any("novel" in key or "family" in key or "clusters" in key for key in figures(OUTCOMES, "g"))
+
+
+@pytest.mark.parametrize(
+    ("slug", "name"), [("drug-drug", "drug_drug"), ("5mg-dose", "n5mg_dose"), ("plain_not", "plain_not")]
+)
+def test_a_subtype_fits_the_grammar_of_keys(few, slug, name):
+    case = few[0].model_copy(update={"subtype": slug})
+    pairs = suite_pairs([case])
+    assert {pair.subtype for pair in pairs} == {name}
+    assert {pair.cluster for pair in pairs} == {case.cluster}
+    assert MetricKey.parse(f"generated.negation.recall.{name}@split=test").subtype == name

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
 
+from clinsafe.benchmarks.mined import load_mined
 from clinsafe.benchmarks.suite import load_suite
 from clinsafe.cli.app import app
 from clinsafe.content import Content
 from clinsafe.errors import MissingDependency
+from clinsafe.protocols import Fact, Finding, Span
+from tests.tiers import mined, write_mined
 
 ROWS = (
     ("c1", "negation", "There is a headache.", "There is no headache.", "conflict"),
@@ -168,3 +172,169 @@ def test_the_negex_kit_is_measured_with_both_engines(tmp_path, data):
     ours, stock = found["negex.negation.f1_negated"], found["negex.negation.f1_negated@engine=negspacy"]
     assert ours["n"] == stock["n"] < 300
     assert ours["value"] > stock["value"]
+
+
+@pytest.fixture
+def mined_file(few, tmp_path):
+    return write_mined(tmp_path, mined(few))
+
+
+def bench(path, *arguments):
+    return run("--suite", path, "--no-baselines", "--unrelated", 0, *arguments)
+
+
+def test_a_mined_suite_has_keys_of_its_own_and_says_its_tier_and_sources(mined_file, tmp_path):
+    out, listing = tmp_path / "out.json", tmp_path / "list.txt"
+    done = bench(mined_file, "--stack", "always", "--json", out, "--list", listing)
+    assert done.exit_code == 0, done.output
+    found = measured(out)
+    assert {key.partition(".")[0] for key in found} == {"generated"}
+    cases = load_mined(mined_file, split="test")[1]
+    novel = [case for case in cases if case.novel]
+    assert found["generated.all.recall@split=test"] == (len(cases), len(cases))
+    assert found["generated.all.recall@split=test,novel=yes"] == (len(novel), len(novel))
+    assert found["generated.negation.clusters@split=test"][1] == sum(c.hazard == "negation" for c in cases)
+    assert "generated.negation.recall.plain_form@split=test" in found
+    said = " ".join(done.output.split())
+    assert "tier generated: mined.jsonl, Quads mined for a test, version mined-7" in said
+    assert "PubMedQA, github.com/pubmedqa (MIT)" in said
+    assert "Bounds hold for this tier's sampling frame, not your hospital" in said
+    assert "Written suite" not in done.output
+    assert max(map(len, done.output.splitlines())) <= 80
+
+
+def test_of_mined_test_cases_only_ids_are_shown(mined_file, tmp_path):
+    listing = tmp_path / "list.txt"
+    done = bench(mined_file, "--stack", "never", "--list", listing)
+    shown = done.output + listing.read_text()
+    for case in load_mined(mined_file)[1]:
+        assert f"{case.id} " in shown
+        words = " ".join(case.a.split()[:6])
+        assert (words in shown) == (case.split == "dev"), case.id
+
+
+def test_both_tiers_stand_side_by_side_and_are_never_summed(mined_file, small_suite, tmp_path):
+    out = tmp_path / "out.json"
+    done = bench(
+        mined_file, "--both", "--content", small_suite, "--stack", "never", "--json", out, "--split", "test"
+    )
+    assert done.exit_code == 0, done.output
+    found = measured(out)
+    n, m = len(load_suite(Content(small_suite), split="test")), len(load_mined(mined_file, split="test")[1])
+    assert found["guard.all.recall@split=test"] == (0, n)
+    assert found["generated.all.recall@split=test"] == (0, m)
+    assert not re.search(rf"[ /]{n + m}\b", done.output)
+    header = next(line for line in done.output.splitlines() if "written" in line and "generated" in line)
+    assert header.split() == ["hazard", "n", "written", "n", "generated"]
+    assert max(map(len, done.output.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("stack", ["always", "never", "disabled"])
+def test_no_useless_stack_and_no_small_suite_passes_the_gates(stack, mined_file, tmp_path):
+    out = tmp_path / "out.json"
+    done = bench(mined_file, "--gate", "--stack", stack, "--json", out)
+    assert done.exit_code == 1, done.output
+    assert "INCONCLUSIVE" in done.output
+    assert "test clusters, 400 are needed" in " ".join(done.output.split())
+    assert "PASS" not in done.output
+    assert out.is_file()
+    assert max(map(len, done.output.splitlines())) <= 80
+
+
+def small_gates(text):
+    """Limits that three cases a hazard can meet."""
+    for strict, easy in (
+        ("clusters: 400", "clusters: 1"),
+        ("at_least: 0.90", "at_least: 0.01"),
+        ("at_most: 0.05", "at_most: 0.99"),
+        ("at_most: 0.01, fewest: 1000", "at_most: 0.99, fewest: 1"),
+    ):
+        assert strict in text
+        text = text.replace(strict, easy)
+    return text
+
+
+@pytest.fixture
+def text_data(tmp_path):
+    """Data files of a few texts."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    says = [f"Text number {n} says something of its own. It is about {n}." for n in range(40)]
+    articles = [{"id": f"p{n}", "contexts": [text]} for n, text in enumerate(says[:20])]
+    answers = [{"condition": f"c{n}", "answer": text} for n, text in enumerate(says[20:])]
+    rows = {"pubmedqa_pqal.jsonl.gz": articles, "medquad_ghr.jsonl.gz": answers}
+    for name, lines in rows.items():
+        with gzip.open(folder / name, "wt") as stream:
+            stream.writelines(json.dumps(line) + "\n" for line in lines)
+    return folder
+
+
+class Knowing:
+    """A filter of one hazard that knows the pairs that conflict; both sides are told apart by their text."""
+
+    def __init__(self, hazard, pairs):
+        self.hazard, self.pairs = hazard, pairs
+
+    def read(self, reading, /):
+        return [Fact(self.hazard, Span(0, 1), {"text": reading.text})]
+
+    def compare(self, query, passage, /):
+        if (query[0].normal["text"], passage[0].normal["text"]) not in self.pairs:
+            return []
+        span = Span(0, 1)
+        return [
+            Finding(self.hazard, "conflict", "contradiction", "high", 1.0, span, span, "x", "y", "", "r", "s")
+        ]
+
+
+def test_a_stack_that_knows_passes_and_one_miss_too_many_holds(
+    mined_file, overlay, text_data, tmp_path, monkeypatch
+):
+    from clinsafe.mitigations.stack import Stack
+    from clinsafe.text import Reader
+
+    cases = load_mined(mined_file)[1]
+    pairs = {pair for c in cases for pair in ((c.a, c.b), (c.b, c.a))}
+
+    def stack(known):
+        filters = {h: Knowing(h, known) for h in dict.fromkeys(c.hazard for c in cases)}
+        return lambda *_, **__: Stack(filters, Reader(Content(), ""), 10.0)
+
+    root = overlay("checklist/gates.yaml", small_gates)
+    arguments = ("--suite", mined_file, "--gate", "--no-baselines", "--content", root, "--data", text_data)
+    out = tmp_path / "out.json"
+    monkeypatch.setattr("clinsafe.workflows.guard_bench.build_stack", stack(pairs))
+    done = run(*arguments, "--unrelated", 15, "--json", out)
+    assert done.exit_code == 0, done.output
+    assert done.output.count(" PASS") == 6
+    assert measured(out)["generated.negation.false_alarm.unrelated"] == (0, 15)
+    assert measured(out)["generated.all.false_alarm.unrelated"] == (0, 15)
+    monkeypatch.setattr("clinsafe.workflows.guard_bench.build_stack", stack(set()))
+    assert run(*arguments, "--unrelated", 15).exit_code == 1
+
+
+def test_a_wish_for_more_unrelated_pairs_than_there_are_says_how_many(text_data, mined_file):
+    done = run(
+        "--suite", mined_file, "--no-baselines", "--stack", "never", "--unrelated", 500, "--data", text_data
+    )
+    assert done.exit_code == 0, done.output
+    assert "500 unrelated pairs were asked for; the data yield 20" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--both",), "name that with --suite"),
+        (("--gate", "--split", "dev"), "leave --split dev out"),
+        (("--suite", "missing.jsonl"), "no such file"),
+    ],
+)
+def test_options_that_do_not_go_together_are_one_line(arguments, said):
+    assert said in str(run("--stack", "never", *arguments).exception)
+
+
+def test_the_written_suite_is_gated_too_and_too_small(small_suite):
+    done = run("--gate", "--stack", "never", "--no-baselines", "--unrelated", 0, "--content", small_suite)
+    assert done.exit_code == 1
+    assert "Written suite: gates" in done.output
+    assert "tier written" in done.output

@@ -22,27 +22,34 @@ LARGEST = 3_000_000  # words that are counted; more would change little and cost
 class Plausibility:
     """Word statistics of a corpus.
 
+    Words that it holds once or never count as one word, ``<unk>``: a cue that is rare is not nonsense for that.
+
     Args:
         texts: sentences; counting stops after `LARGEST` words.
     """
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._counts: Counter[tuple[str, ...]] = Counter()
-        self.total = 0
+        rows, total = [], 0
         for text in texts:
-            row = _padded(words(text))
-            for n in range(1, _ORDER + 1):
-                self._counts.update(zip(*(row[i:] for i in range(n)), strict=False))
-            self.total += len(row)
-            if self.total > LARGEST:
+            rows.append(_padded(words(text)))
+            total += len(rows[-1])
+            if total > LARGEST:
                 break
+        seen = Counter(word for row in rows for word in row)
+        self._known = frozenset(word for word, count in seen.items() if count > 1)
+        self._counts: Counter[tuple[str, ...]] = Counter()
+        self.total = total
+        for row in rows:
+            usual = self._usual(row)
+            for n in range(1, _ORDER + 1):
+                self._counts.update(zip(*(usual[i:] for i in range(n)), strict=False))
 
     def delta(self, source: str, edited: str) -> float:
         """log10 score a word of the places of `edited` that differ from `source`, less that of what stood there.
 
         0: as usual as the source; -2: a hundredth as usual. Higher is better.
         """
-        old, new = _padded(words(source)), _padded(words(edited))
+        old, new = self._usual(_padded(words(source))), self._usual(_padded(words(edited)))
         gone, come = list[int](), list[int]()
         for tag, i1, i2, j1, j2 in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
             if tag != "equal":
@@ -51,6 +58,9 @@ class Plausibility:
         if not come:
             return 0.0
         return self._mean(new, come) - self._mean(old, gone or come)
+
+    def _usual(self, row: Sequence[str]) -> list[str]:
+        return [word if word in self._known else "<unk>" for word in row]
 
     def _mean(self, row: Sequence[str], places: Iterable[int]) -> float:
         scores = [self._score(row, at) for at in dict.fromkeys(places) if at < len(row)]
