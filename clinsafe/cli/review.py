@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clinsafe.benchmarks.mined import MinedCard, Review
     from clinsafe.benchmarks.mining.review import Question
 
-KEYS = {"c": "contradict", "s": "same", "n": "neither", "x": "nonsense"}
+KEYS = {"c": "contradict", "d": "certainty", "s": "same", "n": "neither", "x": "nonsense"}
 
 
 def review(
@@ -40,7 +40,8 @@ def review(
 ) -> None:
     """Read a sample of cases blind, two sentences at a time, and accept or reject them.
 
-    Each pair is labelled c (contradict), s (same), n (neither) or x (nonsense); q stops, and the next call goes on. A
+    Each pair is labelled c (contradict), d (they differ in certainty alone), s (same), n (neither) or x (nonsense); q
+    stops, and the next call goes on. A
     case is accepted if its three pairs are labelled as they ought to be. Answers can be labelled elsewhere too: --sheet
     writes the questions, and a call with the filled file takes them in.
     """
@@ -87,11 +88,7 @@ def _with(card: MinedCard, review: Review) -> MinedCard:
 def _ask(
     console: Console, questions: list[Question], keep: Callable[[Sequence[Question]], None]
 ) -> list[Question]:
-    import sys
-
     open_ = [place for place, one in enumerate(questions) if one.label is None]
-    if not open_ or not sys.stdin.isatty():
-        return questions
     for done, place in enumerate(open_):
         one = questions[place]
         console.rule(f"{done + 1} of {len(open_)}")
@@ -100,12 +97,20 @@ def _ask(
         prose(console, printable(one.second), indent="  ")
         said = ""
         while said not in (*KEYS, "q"):
-            said = typer.prompt("c contradict, s same, n neither, x nonsense, q stop").strip().lower()[:1]
+            said = _asked()
         if said == "q":
             break
         questions[place] = one.model_copy(update={"label": KEYS[said]})
         keep(questions)
     return questions
+
+
+def _asked() -> str:
+    try:
+        asked = typer.prompt("c contradict, d certainty, s same, n neither, x nonsense, q stop")
+    except typer.Abort:  # the end of the input stops like q
+        return "q"
+    return str(asked).strip().lower()[:1]
 
 
 def _show(console: Console, review: Review, wrong: dict[str, list[str]]) -> None:

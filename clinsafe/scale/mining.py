@@ -12,6 +12,7 @@ from clinsafe.content import Content
 from clinsafe.corpus import Window
 from clinsafe.errors import MissingDependency
 from clinsafe.scale.job import Job, Work
+from clinsafe.scale.reading import code_hash
 from clinsafe.text.parse import Parser
 from clinsafe.workflows.mine import rules_hash
 
@@ -33,6 +34,7 @@ def start(job: Job) -> Work:
             "mining", "an English spaCy pipeline", "python -m spacy download en_core_web_sm"
         )
     made_with = {
+        "code": code_hash("benchmarks/mining"),
         "rules": rules_hash(content),
         "parse": parser.name,
         "seed": job.seed,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -66,7 +66,7 @@ def made_with(stack: Stack, content: Content) -> dict[str, Any]:
     """
     shaping = {
         "rules": {name: sha256_file(content.path(name)) for name in _packs(content)},
-        "code": _code(),
+        "code": code_hash(*CODE),
         "libraries": {name: _version(name) for name in LIBRARIES},
         "parse": stack.reader.parser.name,
     }
@@ -82,17 +82,13 @@ def _packs(content: Content) -> list[str]:
     return sorted({f"{FOLDER}/{path.name}" for root in roots for path in root.glob("*.yaml")})
 
 
-def _code() -> str:
-    digest = hashlib.sha256(VERSION.encode())
-    for path in _sources():
-        digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
+def code_hash(*folders: str) -> str:
+    """SHA-256 over the version and the sources in these folders of the package."""
+    digest, root = hashlib.sha256(VERSION.encode()), Path(clinsafe.__file__).parent
+    for folder in folders:
+        for path in sorted((root / folder).rglob("*.py")):
+            digest.update(f"\0{path.name}\0".encode() + path.read_bytes())
     return digest.hexdigest()
-
-
-def _sources() -> Iterator[Path]:
-    root = Path(clinsafe.__file__).parent
-    for folder in CODE:
-        yield from sorted((root / folder).rglob("*.py"))
 
 
 def _version(name: str) -> str:

@@ -89,7 +89,7 @@ def made(**changes):
 
 
 def test_the_fingerprint_depends_on_the_rules_and_not_on_the_choice_of_filters(overlay, monkeypatch):
-    monkeypatch.setattr("clinsafe.scale.reading._code", lambda: "the same")
+    monkeypatch.setattr("clinsafe.scale.reading.code_hash", lambda *_: "the same")
     root = overlay("mitigations/negation.yaml", lambda text: text + "\n# another\n")
     usual, other = made(), made(content=root)
     assert usual["fingerprint"] != other["fingerprint"]
@@ -102,8 +102,9 @@ def test_the_fingerprint_depends_on_the_code_that_reads(monkeypatch, tmp_path):
     from clinsafe.scale import reading
 
     before = made()["fingerprint"]
-    (tmp_path / "x.py").write_text("changed")
-    monkeypatch.setattr(reading, "_sources", lambda: iter([tmp_path / "x.py"]))
+    (tmp_path / "mitigations").mkdir()
+    (tmp_path / "mitigations/x.py").write_text("changed")
+    monkeypatch.setattr(reading.clinsafe, "__file__", str(tmp_path / "__init__.py"))
     assert made()["fingerprint"] != before
 
 

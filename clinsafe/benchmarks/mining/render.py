@@ -101,7 +101,7 @@ def _be(doc: Any, match: Match, name: str) -> str:
     start, end = match.kept[name]
     nouns = [t for t in doc[start:end] if t.pos_ in ("NOUN", "PROPN")]
     root = doc[start:end].root
-    joined = any(t.lower_ == "and" for t in doc[start:end])
+    joined = any(child.dep_ == "conj" and child.i < end for child in root.children)
     plural = joined or root.tag_ in ("NNS", "NNPS") or (not nouns and root.tag_ == "CD")
     past = any(t.tag_ == "VBD" for t in doc[match.start : match.end])
     return ("were" if plural else "was") if past else ("are" if plural else "is")

@@ -11,8 +11,9 @@ from clinsafe.benchmarks.suite import Case, by_hazard
 from clinsafe.content import Record
 from clinsafe.errors import UsageError
 
-Label: TypeAlias = Literal["contradict", "same", "neither", "nonsense"]
-LABELS: tuple[Label, ...] = ("contradict", "same", "neither", "nonsense")
+Label: TypeAlias = Literal["contradict", "certainty", "same", "neither", "nonsense"]
+LABELS: tuple[Label, ...] = ("contradict", "certainty", "same", "neither", "nonsense")
+CERTAINTY = "hedging"  # the hazard whose conflict is a difference of certainty (decision D4)
 PAIRS: tuple[tuple[str, str, Label], ...] = (
     ("a", "b", "contradict"),
     ("a", "a_same", "same"),
@@ -24,7 +25,8 @@ class Question(Record):
     """Two sentences and, once a reader has answered, what they are to each other.
 
     Attributes:
-        label: ``contradict`` (both cannot be true of the same patients), ``same`` (each follows from the other),
+        label: ``contradict`` (both cannot be true of the same patients), ``certainty`` (the same is said, once as a
+            mere possibility or guess and once as a fact or as proven), ``same`` (each follows from the other),
             ``neither``, ``nonsense`` (one of them is no English or no medicine); None is not answered yet.
         remark: whatever the reader adds.
     """
@@ -82,7 +84,9 @@ def judge(
         if answer is None or answer.label is None:
             continue
         read[case.id].append(pair)
-        if answer.label != label:
+        if answer.label != label and not (
+            label == "contradict" and answer.label == "certainty" and case.hazard == CERTAINTY
+        ):
             wrong.setdefault(case.id, []).append(
                 f"{pair} is {answer.label}{f': {answer.remark}' if answer.remark else ''}"
             )
