@@ -6,12 +6,13 @@ travels.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import yaml
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from clinsafe.benchmarks.suite import Case, Slug, split_hash
 from clinsafe.content import Record, load_jsonl, load_yaml
@@ -31,6 +32,7 @@ class Source(Record):
     source: str
     licence: str
     documents: int = 0
+    left_out: int = 0
 
 
 class FamilyCount(Record):
@@ -60,12 +62,19 @@ class Reviewed(Record):
     accepted: Annotated[int, Field(ge=0)]
     read: Annotated[int, Field(ge=0)]
 
+    @model_validator(mode="after")
+    def _no_more_than_read(self) -> Reviewed:
+        if self.accepted > self.read:
+            raise ValueError("more cases were accepted than read")
+        return self
+
 
 class Review(Record):
-    """One reading of a sample, by somebody who did not write the rules."""
+    """One reading of a sample, by somebody who did not write the rules; `seed` is the sample's."""
 
     reader: str
     blind: bool
+    seed: int = 0
     hazards: dict[Slug, Reviewed]
 
 
@@ -138,6 +147,7 @@ def load_mined(
                 None,
                 f"its {part} cases are not those of {beside.name} (SHA-256); mine the suite again",
             )
+    _refuse_mixed(path, cases, card)
     if unknown := set(hazards or ()) - set(card.counts):
         raise UsageError(f"no hazard is called {min(unknown)!r}; there are: {', '.join(card.counts)}")
     kept = [c for c in cases if (hazards is None or c.hazard in hazards) and split in (None, c.split)]
@@ -146,6 +156,20 @@ def load_mined(
             f"{path}: no case is left of hazards {hazards or 'all'} and split {split or 'dev, test'}"
         )
     return card, kept
+
+
+def _refuse_mixed(path: Path, cases: Sequence[Case], card: MinedCard) -> None:
+    """A source document stands in one split alone, and the card's counts are those of the cases."""
+    where: dict[str, str] = {}
+    for number, case in enumerate(cases, start=1):
+        if where.setdefault(case.cluster, case.split) != case.split:
+            raise ContentError(path, number, "cluster", f"{case.cluster!r} stands in dev and in test")
+    counted = Counter((case.hazard, case.split) for case in cases)
+    stated = {(h, split): n for h, counts in card.counts.items() for split, n in counts.items() if n}
+    if dict(counted) != stated:
+        raise ContentError(
+            path, None, None, "holds other numbers of cases than its card counts; mine the suite again"
+        )
 
 
 def dump_card(card: MinedCard) -> str:

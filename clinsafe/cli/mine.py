@@ -66,18 +66,20 @@ def mine(
     from clinsafe.benchmarks.mining.recipe import load_recipe
     from clinsafe.cli.files import refuse_unwritable, write_whole
     from clinsafe.content import Content
+    from clinsafe.errors import UsageError
     from clinsafe.scale.mine_run import MineRun
     from clinsafe.scale.mine_run import mine as run
     from clinsafe.scale.parts import Shard
 
+    folder = work or out.with_name(f"{out.name}.work")
     for path in (out, card_path(out)):
         refuse_unwritable(path)
+    _refuse_overwriting(out, folder, corpus or [])
     tree = Content(content)
     recipe = load_recipe(tree)
     own = bool(corpus or hazard or dev or test or seed is not None)
     entries, paths = _corpora(recipe, corpus, layout, source, licence, data)
     recipe = _changed(recipe, entries, hazard, dev, test, seed, bool(corpus))
-    folder = work or out.with_name(f"{out.name}.work")
     with progress() as stage:
         made = run(MineRun(recipe, paths, folder, tree, content, spacy, Shard.parse(shard), workers), stage)
     console = stdout()
@@ -85,6 +87,11 @@ def mine(
         console.print(f"shard {shard} is done: {folder}", markup=False, soft_wrap=True)
         return
     card, cases = made
+    if not cases:
+        raise UsageError(
+            "no case came out: no sentence of this text matches a rule; the corpus must be English prose"
+        )
+    card = _with_reviews(card, out)
     write_whole(
         {
             out: "".join(case.model_dump_json(exclude_none=True) + "\n" for case in cases),
@@ -96,26 +103,61 @@ def mine(
     console.print(f"card:  {printable(str(card_path(out)))}", markup=False, soft_wrap=True)
 
 
+def _refuse_overwriting(out: Path, folder: Path, corpora: list[Path]) -> None:
+    """What is mined is never written over, nor anything that is no mined suite.
+
+    Raises:
+        UsageError: which of them, and what to do instead.
+    """
+    from clinsafe.benchmarks.mined import card_path
+    from clinsafe.errors import UsageError
+
+    for corpus in corpora:
+        for path in (out, card_path(out), folder):
+            if path.resolve() == corpus.resolve() or corpus.resolve() in path.resolve().parents:
+                raise UsageError(
+                    f"{path}: is the corpus or lies in it, and would be written over; name another --out"
+                )
+    if out.exists() and out.is_file() and not card_path(out).is_file():
+        raise UsageError(
+            f"{out}: is there and is no mined suite (it has no {card_path(out).name}); name another --out"
+        )
+
+
+def _with_reviews(card: MinedCard, out: Path) -> MinedCard:
+    """The same suite mined again keeps what readers said of it."""
+    from clinsafe.benchmarks.mined import MinedCard, card_path
+    from clinsafe.content import load_yaml
+    from clinsafe.errors import ContentError
+
+    try:
+        before = load_yaml(card_path(out), MinedCard)
+    except ContentError:
+        return card
+    return card.model_copy(update={"reviews": before.reviews}) if before.sha256 == card.sha256 else card
+
+
 def _corpora(
     recipe: Recipe, corpus: list[Path] | None, layout: str, source: str, licence: str, data: Path | None
 ) -> tuple[list[CorpusEntry], list[Path]]:
-    import re
-
     from clinsafe.benchmarks.mining.recipe import CorpusEntry
     from clinsafe.benchmarks.ordinary import VARIABLE, data_folder
     from clinsafe.corpus import Layout
     from clinsafe.errors import UsageError
+    from clinsafe.workflows.mine import slug
 
     if corpus:
         fields = Layout.parse(layout)
-        names = [
-            re.sub(r"[^a-z0-9]+", "-", path.name.split(".")[0].lower()).strip("-") or "corpus"
-            for path in corpus
-        ]
+        for option, value in (("--source", source), ("--licence", licence)):
+            if len(value.strip()) < 3:
+                raise UsageError(
+                    f"{option}: got {value!r}; say it in words, it stands in the card and in reports"
+                )
+        names = [slug(path.resolve().name.split(".")[0])[:40].strip("-_") or "corpus" for path in corpus]
         entries = [
             CorpusEntry(
                 name=name if names.count(name) == 1 else f"{name}-{number}",
-                file=path.name,
+                file=path.resolve().name,
                 id=fields.id,
                 text=fields.text,
                 cluster=fields.cluster,
@@ -188,6 +230,13 @@ def _show(console: Console, card: MinedCard, published: MinedCard | None) -> Non
             f"{len(families)}, {len(new)} novel",
         )  # fmt: skip
     console.print(table)
+    for one in card.sources:
+        if one.left_out:
+            prose(
+                console,
+                f"{one.name}: {one.left_out} records left out, as no documents or failed",
+                style="yellow",
+            )
     if few := [hazard for hazard, counts in card.counts.items() if counts["test"] < 400]:
         prose(
             console,

@@ -47,12 +47,14 @@ def review(
     """
     from clinsafe.benchmarks.mined import card_path, dump_card, load_mined
     from clinsafe.benchmarks.mining import review as work
-    from clinsafe.cli.files import write_whole
+    from clinsafe.cli.files import refuse_unwritable, write_whole
     from clinsafe.content import load_jsonl
     from clinsafe.errors import UsageError
 
     if not reader.strip() or not reader.isprintable():
         raise UsageError("--reader is empty; name who reads, for example: --reader 'ward pharmacist, site A'")
+    for path in (answers, card_path(suite)):
+        refuse_unwritable(path)
     card, cases = load_mined(suite, hazards=hazard, split="test")
     chosen = work.sample(cases, n, seed)
     kept = answers or suite.with_name(f"{suite.name}.answers.jsonl")
@@ -71,7 +73,7 @@ def review(
             f"{counted(len(questions), 'question')}: {printable(str(kept))}", markup=False, soft_wrap=True
         )
         return
-    questions = _ask(console, questions, keep)
+    questions = _ask(console, questions, keep, reader)
     result, wrong = work.judge(chosen, questions, seed, reader)
     _show(console, result, wrong)
     if write_card and any(one.read for one in result.hazards.values()):
@@ -80,13 +82,16 @@ def review(
 
 
 def _with(card: MinedCard, review: Review) -> MinedCard:
-    """The card with this review in the place of an earlier one by the same reader."""
-    others = [one for one in card.reviews if one.reader != review.reader]
-    return card.model_copy(update={"reviews": [*others, review]})
+    """The card with this review; hazards that the same reader read in the same sample stay."""
+    same = [one for one in card.reviews if (one.reader, one.seed) == (review.reader, review.seed)]
+    others = [one for one in card.reviews if one not in same]
+    hazards = {hazard: one for earlier in same for hazard, one in earlier.hazards.items()}
+    hazards |= {hazard: one for hazard, one in review.hazards.items() if one.read}
+    return card.model_copy(update={"reviews": [*others, review.model_copy(update={"hazards": hazards})]})
 
 
 def _ask(
-    console: Console, questions: list[Question], keep: Callable[[Sequence[Question]], None]
+    console: Console, questions: list[Question], keep: Callable[[Sequence[Question]], None], reader: str
 ) -> list[Question]:
     open_ = [place for place, one in enumerate(questions) if one.label is None]
     for done, place in enumerate(open_):
@@ -99,8 +104,9 @@ def _ask(
         while said not in (*KEYS, "q"):
             said = _asked()
         if said == "q":
+            console.print()
             break
-        questions[place] = one.model_copy(update={"label": KEYS[said]})
+        questions[place] = one.model_copy(update={"label": KEYS[said], "reader": reader})
         keep(questions)
     return questions
 
@@ -110,7 +116,8 @@ def _asked() -> str:
         asked = typer.prompt("c contradict, d certainty, s same, n neither, x nonsense, q stop")
     except typer.Abort:  # the end of the input stops like q
         return "q"
-    return str(asked).strip().lower()[:1]
+    said = str(asked).strip().lower()
+    return {**{label: key for key, label in KEYS.items()}, "stop": "q", "quit": "q"}.get(said, said)
 
 
 def _show(console: Console, review: Review, wrong: dict[str, list[str]]) -> None:

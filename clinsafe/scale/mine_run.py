@@ -15,7 +15,7 @@ from clinsafe.benchmarks.mining.sentences import split
 from clinsafe.benchmarks.suite import Case
 from clinsafe.content import Content, sha256_file
 from clinsafe.corpus import BadRecord, Layout, read_corpus
-from clinsafe.scale.folder import part_name
+from clinsafe.scale.folder import Summary, part_name
 from clinsafe.scale.job import Job
 from clinsafe.scale.local import Run, Stage, quiet, run_local
 from clinsafe.scale.mining import WHOLE, candidates
@@ -70,25 +70,26 @@ def mine(run: MineRun, stage: Stage = quiet) -> tuple[MinedCard, list[Case]] | N
     rules = load_rules(run.content, tuple(run.recipe.hazards))
     frozen = load_freeze(run.content)
     frozen.families(rules, run.recipe.hazards)  # what it does not name is said before hours of work
+    summaries = []
     for entry, one in run.runs():
 
         def told(what: str, done: int, of: int, name: str = entry.name) -> None:
             stage(f"{what}, {name}", done, of)
 
-        run_local(one, told)
+        summaries.append(run_local(one, told))
     if run.shard.of > 1:
         return None
     stage("Choosing", 0, 0)
-    mined = [_mined(entry, one) for entry, one in run.runs()]
+    mined = [_mined(entry, one, summary) for (entry, one), summary in zip(run.runs(), summaries, strict=True)]
     texts = (text for _, one in run.runs() for text in _sentences(one))
     name = Parser(run.spacy).name
     return assemble(run.recipe, rules, rules_hash(run.content), frozen, mined, texts, name)
 
 
-def _mined(entry: CorpusEntry, run: Run) -> Mined:
+def _mined(entry: CorpusEntry, run: Run, summary: Summary) -> Mined:
     _, pq = arrow()
-    found, refused, number, documents = [], Counter[str](), 0, 0
-    while (path := run.out / part_name(number)).is_file():
+    found, refused, documents = [], Counter[str](), 0
+    for path in (run.out / part_name(number) for number in range(summary.parts)):
         for value, error in zip(
             *pq.read_table(path, columns=["quads", "error"]).to_pydict().values(), strict=True
         ):
@@ -99,8 +100,8 @@ def _mined(entry: CorpusEntry, run: Run) -> Mined:
             quads, why = candidates(value)
             found += quads
             refused.update(why)
-        number += 1
-    return Mined(entry, found, documents, sha256_file(run.corpus) if run.corpus.is_file() else None, refused)
+    digest = sha256_file(run.corpus) if run.corpus.is_file() else None
+    return Mined(entry, found, documents, digest, refused, summary.bad + sum(summary.errors.values()))
 
 
 def _sentences(run: Run) -> Iterator[str]:

@@ -37,6 +37,7 @@ class Mined:
     Attributes:
         candidates: with clusters as the corpus names them.
         documents: how many were read.
+        left_out: records that were no documents, or failed.
         sha256: of the corpus file; None for a folder.
         refused: reason -> how often.
     """
@@ -46,6 +47,7 @@ class Mined:
     documents: int
     sha256: str | None
     refused: Mapping[str, int]
+    left_out: int = 0
 
 
 def assemble(
@@ -87,17 +89,18 @@ def rules_hash(content: Content) -> str:
     return digest.hexdigest()
 
 
-def _slug(text: str) -> str:
-    plain = _NO_SLUG.sub("-", text.lower()).strip("-")
-    if len(plain) <= LONGEST:
+def slug(text: str) -> str:
+    """A name in small ASCII letters; one that had to be changed ends in a hash of itself, so that no two become one."""
+    plain = _NO_SLUG.sub("-", text.lower()).strip("-_")
+    if plain == text and len(plain) <= LONGEST:
         return plain
-    return f"{plain[: LONGEST - 9].rstrip('-')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return f"{plain[: LONGEST - 9].rstrip('-_')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}".lstrip("-")
 
 
 def _case(one: Candidate, split: str, entry: CorpusEntry, new: bool) -> Case:
     controls = ", ".join(dict.fromkeys((one.control_a, one.control_b)))
     return Case(
-        id=f"gen-{SHORT.get(one.hazard, _slug(one.hazard)[:12])}-{one.key}",
+        id=f"gen-{SHORT.get(one.hazard, slug(one.hazard)[:12])}-{one.key}",
         hazard=one.hazard,
         subtype=one.subtype,
         a=one.a,
@@ -110,7 +113,7 @@ def _case(one: Candidate, split: str, entry: CorpusEntry, new: bool) -> Case:
         harm=one.harm,
         split=split,
         tier="generated",
-        cluster=_slug(f"{entry.name}-{one.cluster}"),
+        cluster=slug(f"{entry.name}-{one.cluster}"),
         origin=f"{entry.name}; edit {one.edit}; controls {controls}",
         family=one.family,
         novel=new,
@@ -153,6 +156,7 @@ def _card(
                 source=part.entry.source,
                 licence=part.entry.licence,
                 documents=part.documents,
+                left_out=part.left_out,
             )
             for part in mined
         ],

@@ -102,7 +102,7 @@ def test_the_recipe_says_where_it_looks_for_its_corpora(tmp_path, monkeypatch):
 def test_a_person_reads_in_the_terminal_stops_and_goes_on(few, tmp_path):
     suite = write_mined(tmp_path, mined(few))
     line = ["review", str(suite), "--reader", "ward pharmacist", "--hazard", "negation", "-n", "2"]
-    first = RUN.invoke(app, line, input="c\nz\ns\nq\n", catch_exceptions=False)
+    first = RUN.invoke(app, line, input="contradict\nnothing\nz\ns\nstop\n", catch_exceptions=False)
     assert first.exit_code == 0, first.output
     assert "0/0" in first.output
     kept = [json.loads(row) for row in (tmp_path / "mined.jsonl.answers.jsonl").read_text().splitlines()]
@@ -124,3 +124,34 @@ def test_a_sheet_can_be_filled_elsewhere(few, tmp_path):
     done = RUN.invoke(app, line, catch_exceptions=False)
     assert "is nonsense" in done.output
     assert all(one.accepted == 0 for one in load_mined(suite)[0].reviews[-1].hazards.values())
+
+
+def test_another_reader_does_not_get_the_answers_of_the_first(few, tmp_path):
+    suite = write_mined(tmp_path, mined(few))
+    line = ["review", str(suite), "--hazard", "negation", "-n", "1", "--reader"]
+    RUN.invoke(app, [*line, "first"], input="c\n" * 3, catch_exceptions=False)
+    with pytest.raises(UsageError, match="answered by 'first', not by 'second'"):
+        RUN.invoke(app, [*line, "second"], catch_exceptions=False)
+
+
+def test_one_hazard_read_again_keeps_the_others(few, tmp_path):
+    suite = write_mined(tmp_path, mined(few))
+    for hazard in ("negation", "hedging"):
+        line = ["review", str(suite), "--hazard", hazard, "-n", "1", "--reader", "me"]
+        line += ["--answers", str(tmp_path / f"{hazard}.jsonl")]
+        RUN.invoke(app, line, input="c\n" * 3, catch_exceptions=False)
+    assert set(load_mined(suite)[0].reviews[-1].hazards) == {"negation", "hedging"}
+
+
+@pytest.mark.parametrize("out", ["notes.jsonl", "folder/mined.jsonl", "other.txt"])
+def test_nothing_of_the_users_is_written_over(tmp_path, monkeypatch, out):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    for name in ("notes.jsonl", "other.txt", "folder/a.txt"):
+        (tmp_path / name).write_text('{"id": "1", "text": "x"}')
+    corpus = "folder" if out.startswith("folder") else "notes.jsonl"
+    with pytest.raises(UsageError, match="name another --out"):
+        RUN.invoke(app, ["mine", "--corpus", corpus, "--out", out], catch_exceptions=False)
+    assert (tmp_path / "notes.jsonl").read_text() == '{"id": "1", "text": "x"}'
+    with pytest.raises(UsageError, match="--licence"):
+        RUN.invoke(app, ["mine", "--corpus", corpus, "--licence", ""], catch_exceptions=False)

@@ -27,10 +27,12 @@ class FreezeFile(Freeze):
     Attributes:
         novel: hazard -> families none of whose cues the packs knew.
         known: hazard -> the others.
+        cues_sha256: of all families with their cues; another cue may be known or not.
     """
 
     novel: dict[Slug, tuple[Slug, ...]]
     known: dict[Slug, tuple[Slug, ...]]
+    cues_sha256: str
 
     def families(self, rules: Rules, hazards: Sequence[str]) -> dict[str, dict[str, bool]]:
         """Hazard -> family -> whether it was novel.
@@ -51,7 +53,19 @@ class FreezeFile(Freeze):
                         f"{FILE}: says nothing about family {family!r} of {hazard}; `clinsafe suite freeze` looks again"
                     )
                 found[hazard][family] = stated[family]
+        if set(hazards) == set(self.known) and cues_hash(rules) != self.cues_sha256:
+            raise UsageError(f"{FILE}: families have other cues now; `clinsafe suite freeze` looks again")
         return found
+
+
+def cues_hash(rules: Rules) -> str:
+    """SHA-256 over hazards, families and their cues."""
+    rows = [
+        f"{hazard}\t{family}\t{','.join(sorted(cues))}"
+        for hazard in sorted(rules.edits)
+        for family, cues in sorted(rules.families(hazard).items())
+    ]
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
 class Packs(NamedTuple):
@@ -99,7 +113,12 @@ def freeze(rules: Rules, packs: Packs, commit: str) -> FreezeFile:
         for want in (True, False)
     }
     return FreezeFile(
-        commit=commit, sha256=packs.sha256, packs=packs.files, novel=sides[True], known=sides[False]
+        commit=commit,
+        sha256=packs.sha256,
+        packs=packs.files,
+        novel=sides[True],
+        known=sides[False],
+        cues_sha256=cues_hash(rules),
     )
 
 

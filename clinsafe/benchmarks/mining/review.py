@@ -29,6 +29,7 @@ class Question(Record):
             mere possibility or guess and once as a fact or as proven), ``same`` (each follows from the other),
             ``neither``, ``nonsense`` (one of them is no English or no medicine); None is not answered yet.
         remark: whatever the reader adds.
+        reader: who answered; "" in a sheet that was filled elsewhere.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Question(Record):
     second: str
     label: Label | None = None
     remark: str = ""
+    reader: str = ""
 
 
 def sample(cases: Sequence[Case], n: int, seed: int) -> list[Case]:
@@ -67,9 +69,19 @@ def judge(
         The review, over the cases that were answered whole, and case id -> what was said otherwise.
 
     Raises:
-        UsageError: an answer to a question that this sample does not ask.
+        UsageError: an answer to a question that this sample does not ask, to another text, or by another reader.
     """
     given = {answer.id: answer for answer in answers}
+    texts = {question.id: (question.first, question.second) for question in sheet(cases, seed)}
+    for said in given.values():
+        if said.id in texts and texts[said.id] != (said.first, said.second):
+            raise UsageError(
+                f"{said.id}: its sentences are not those of the suite; the answers are to another text"
+            )
+        if said.reader not in ("", reader):
+            raise UsageError(
+                f"{said.id}: was answered by {said.reader!r}, not by {reader!r}; give another --answers"
+            )
     ought: Mapping[str, tuple[Case, str, Label]] = {
         _name(case, other, one, seed): (case, f"{one}|{other}", label)
         for case in cases
@@ -94,7 +106,7 @@ def judge(
     for hazard, group in by_hazard(cases).items():
         whole = [case for case in group if len(read[case.id]) == len(PAIRS)]
         hazards[hazard] = Reviewed(accepted=sum(case.id not in wrong for case in whole), read=len(whole))
-    return Review(reader=reader, blind=True, hazards=hazards), wrong
+    return Review(reader=reader, blind=True, seed=seed, hazards=hazards), wrong
 
 
 def _hash(seed: int, text: str) -> str:

@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 from clinsafe.benchmarks.mining import pattern
 from clinsafe.benchmarks.suite import Slug
 from clinsafe.content import Content, Record
+from clinsafe.errors import ContentError
 
 FOLDER = "benchmarks/mining"
 SLOT = re.compile(r"\{(?P<body>[^{}]+)\}")
@@ -55,6 +56,8 @@ class Rule(Record):
             body = _BODY.fullmatch(slot["body"])
             if body is None:
                 raise ValueError(f"put: {slot[0]!r} is no slot; valid: {{x}}, {{x*10}}, {{v.past}}, {{is x}}")
+            if body["sign"] in ("*", "/") and not float(body["number"]):
+                raise ValueError(f"put: {slot[0]!r} multiplies or divides by nothing")
             name = body["name"] or body["subject"]
             if name not in kept:
                 raise ValueError(
@@ -190,6 +193,16 @@ def load_rules(content: Content, hazards: tuple[str, ...]) -> Rules:
         for hazard, file in files.items()
         for control in file.controls
     ]
+    seen: dict[str, str] = {}
+    named: list[tuple[str, tuple[Rule, ...]]] = [(f"{FOLDER}/controls.yaml", shared)]
+    named += [(f"{FOLDER}/{hazard}.yaml", (*file.edits, *file.controls)) for hazard, file in files.items()]
+    for name, found in named:
+        for rule in found:
+            if rule.id in seen:
+                raise ContentError(
+                    content.path(name), None, "id", f"{rule.id!r} is already used in {seen[rule.id]}"
+                )
+            seen[rule.id] = name
     return Rules(
         edits={hazard: file.edits for hazard, file in files.items()},
         controls=(*shared, *own),

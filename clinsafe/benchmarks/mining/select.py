@@ -83,22 +83,32 @@ def select(
             selection.left_out["implausible"] += 1
         else:
             pools.setdefault((candidate.hazard, split), []).append(candidate)
-    for (hazard, split), pool in sorted(pools.items()):
-        n = wanted.dev if split == "dev" else wanted.test
-        selection.chosen[hazard][split] = _Choice(pool, novel[hazard], n, wanted).take()
-        selection.left_out["not needed"] += len(pool) - len(selection.chosen[hazard][split])
+    test: list[frozenset[str]] = []
+    for (hazard, split), pool in sorted(pools.items(), key=lambda item: (item[0][1] == "dev", item[0])):
+        n, others = (wanted.dev, test) if split == "dev" else (wanted.test, [])
+        chosen = _Choice(pool, novel[hazard], n, wanted, others).take()
+        selection.chosen[hazard][split] = chosen
+        test += [_bag(one.a) for one in chosen if split == "test"]
+        selection.left_out["not needed"] += len(pool) - len(chosen)
     return selection
 
 
 class _Choice:
-    """One hazard and split: the scarcest want is served first."""
+    """One hazard and split: the scarcest want is served first. `others` are sentences that none may be like."""
 
-    def __init__(self, pool: Sequence[Candidate], novel: Mapping[str, bool], n: int, wanted: Wanted) -> None:
+    def __init__(
+        self,
+        pool: Sequence[Candidate],
+        novel: Mapping[str, bool],
+        n: int,
+        wanted: Wanted,
+        others: Sequence[frozenset[str]],
+    ) -> None:
         self.novel, self.n, self.wanted = novel, n, wanted
         self.most = max(1, int(wanted.family_share * n))
         self.used: Counter[str] = Counter()
         self.have: Counter[tuple[str, bool]] = Counter()
-        self.taken: list[frozenset[str]] = []
+        self.taken: list[frozenset[str]] = list(others)
         rank = sorted(pool, key=lambda one: hashlib.sha256(f"{wanted.seed}{one.key}".encode()).hexdigest())
         self.by_family: dict[str, list[Candidate]] = {}
         for one in rank:

@@ -15,6 +15,7 @@ from clinsafe.benchmarks.mining.quads import Candidate, Quads
 from clinsafe.benchmarks.mining.rules import Control, Edit, Rules, Verbs
 from clinsafe.benchmarks.mining.select import Wanted, select, split_of
 from clinsafe.errors import UsageError
+from clinsafe.workflows.mine import slug
 
 HARM = "somebody is harmed by it"
 
@@ -194,3 +195,31 @@ def test_a_family_that_the_freeze_does_not_name_stops_the_mining():
     assert frozen.families(rules(), ["negation"]) == {"negation": {"e": True}}
     with pytest.raises(UsageError, match=r"says nothing about family 'e'.*suite freeze"):
         frozen.model_copy(update={"novel": {}}).families(rules(), ["negation"])
+
+
+def test_a_family_with_another_cue_is_no_longer_known_to_be_novel():
+    frozen = freeze(rules(), Packs(" ", "0" * 64, 1), "abc1234")
+    edit = rules().edits["negation"][0].model_copy(update={"cues": ("no",)})
+    changed = rules().model_copy(update={"edits": {"negation": (edit,)}})
+    with pytest.raises(UsageError, match="other cues now"):
+        frozen.families(changed, ["negation"])
+
+
+def test_no_dev_case_is_like_a_test_case():
+    many = candidates(400)
+    text = next(one.a for one in many if split_of(one.cluster, WANTED) == "test")
+    many = [
+        replace(one, a=text, a_same=f"x{i}") if split_of(one.cluster, WANTED) == "dev" else one
+        for i, one in enumerate(many)
+    ]
+    wanted = replace(WANTED, test=400, family_share=0.9)
+    chosen = select(many, NOVEL, Plausibility(CORPUS), wanted).chosen["negation"]
+    assert chosen["test"]
+    assert (text in {one.a for one in chosen["test"]}) != bool(chosen["dev"])
+
+
+def test_two_sources_never_get_one_name():
+    names = ["患者一", "患者二", "Zoë", "Zo-", "A.1", "A-1", "a-1", "x" * 80, "x" * 81]
+    slugs = [slug(name) for name in names]
+    assert len(set(slugs)) == len(names)
+    assert all(len(one) <= 60 and one[0].isalnum() for one in slugs)

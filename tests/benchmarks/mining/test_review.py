@@ -73,3 +73,21 @@ def test_a_sample_is_the_same_for_everybody(cases):
     one, other = ({case.id for case in review.sample(rows, 1, 0)} for rows in (cases, cases[::-1]))
     assert one == other
     assert len(one) == len({case.hazard for case in cases})
+
+
+def test_answers_to_another_text_or_by_another_reader_are_refused(cases):
+    answers = label(cases, lambda ought: ought)
+    changed = [answers[0].model_copy(update={"first": "Something else was said."}), *answers[1:]]
+    with pytest.raises(UsageError, match="to another text"):
+        review.judge(cases, changed, 0, "reader")
+    others = [one.model_copy(update={"reader": "somebody else"}) for one in answers]
+    with pytest.raises(UsageError, match="answered by 'somebody else', not by 'reader'"):
+        review.judge(cases, others, 0, "reader")
+
+
+def test_a_difference_of_certainty_is_the_conflict_of_hedging_alone(cases):
+    answers = label(cases, lambda ought: "certainty" if ought == "contradict" else ought)
+    found, _ = review.judge(cases, answers, 0, "reader")
+    assert {hazard: one.accepted == one.read for hazard, one in found.hazards.items()} == {
+        hazard: hazard == "hedging" for hazard in found.hazards
+    }
