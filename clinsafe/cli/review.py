@@ -41,9 +41,8 @@ def review(
     """Read a sample of cases blind, two sentences at a time, and accept or reject them.
 
     Each pair is labelled c (contradict), d (they differ in certainty alone), s (same), n (neither) or x (nonsense); q
-    stops, and the next call goes on. A
-    case is accepted if its three pairs are labelled as they ought to be. Answers can be labelled elsewhere too: --sheet
-    writes the questions, and a call with the filled file takes them in.
+    stops, and the next call goes on. A case is accepted if its three pairs are labelled as they ought to be. Answers
+    can be labelled elsewhere too: --sheet writes the questions, and a call with the filled file takes them in.
     """
     from clinsafe.benchmarks.mined import card_path, dump_card, load_mined
     from clinsafe.benchmarks.mining import review as work

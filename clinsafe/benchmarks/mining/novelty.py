@@ -27,12 +27,12 @@ class FreezeFile(Freeze):
     Attributes:
         novel: hazard -> families none of whose cues the packs knew.
         known: hazard -> the others.
-        cues_sha256: of all families with their cues; another cue may be known or not.
+        cues_sha256: hazard -> of its families with their cues; another cue may be known or not.
     """
 
     novel: dict[Slug, tuple[Slug, ...]]
     known: dict[Slug, tuple[Slug, ...]]
-    cues_sha256: str
+    cues_sha256: dict[Slug, str]
 
     def families(self, rules: Rules, hazards: Sequence[str]) -> dict[str, dict[str, bool]]:
         """Hazard -> family -> whether it was novel.
@@ -53,18 +53,16 @@ class FreezeFile(Freeze):
                         f"{FILE}: says nothing about family {family!r} of {hazard}; `clinsafe suite freeze` looks again"
                     )
                 found[hazard][family] = stated[family]
-        if set(hazards) == set(self.known) and cues_hash(rules) != self.cues_sha256:
-            raise UsageError(f"{FILE}: families have other cues now; `clinsafe suite freeze` looks again")
+            if cues_hash(rules, hazard) != self.cues_sha256.get(hazard):
+                raise UsageError(
+                    f"{FILE}: families of {hazard} have other cues now; `clinsafe suite freeze` looks again"
+                )
         return found
 
 
-def cues_hash(rules: Rules) -> str:
-    """SHA-256 over hazards, families and their cues."""
-    rows = [
-        f"{hazard}\t{family}\t{','.join(sorted(cues))}"
-        for hazard in sorted(rules.edits)
-        for family, cues in sorted(rules.families(hazard).items())
-    ]
+def cues_hash(rules: Rules, hazard: str) -> str:
+    """SHA-256 over the families of a hazard and their cues."""
+    rows = [f"{family}\t{','.join(sorted(cues))}" for family, cues in sorted(rules.families(hazard).items())]
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
@@ -118,7 +116,7 @@ def freeze(rules: Rules, packs: Packs, commit: str) -> FreezeFile:
         packs=packs.files,
         novel=sides[True],
         known=sides[False],
-        cues_sha256=cues_hash(rules),
+        cues_sha256={hazard: cues_hash(rules, hazard) for hazard in rules.edits},
     )
 
 
