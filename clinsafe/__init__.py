@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
     from clinsafe.mitigations.facts import TextFacts
     from clinsafe.mitigations.stack import Comparison
+    from clinsafe.protocols import DecisionLog
     from clinsafe.workflows.audit import AuditResult, Subjects
 
-__all__ = ["audit", "compare", "read"]
+__all__ = ["audit", "compare", "guard", "read"]
 
 
 def audit(models: Subjects, *, out: str | Path | None = None, **options: Any) -> AuditResult:
@@ -67,6 +68,55 @@ def read(text: str, *, filters: Sequence[str] | None = None, model: str | None =
     from clinsafe.workflows import guard
 
     return guard.read(text, filters=filters, model=model)
+
+
+def guard(
+    retriever: Any,
+    policy: str | Path = "default",
+    *,
+    k: int | None = None,
+    seconds: float = 2.0,
+    facts: str | Path | None = None,
+    log: DecisionLog | None = None,
+    **options: Any,
+) -> Any:
+    """Wrap a retriever: what it finds comes back with findings, stance, action and an annotated text; nothing is lost.
+
+    Args:
+        retriever: a function ``f(query)`` or ``f(query, k)``, an object with ``retrieve`` or ``invoke`` (their async
+            forms too), a LangChain retriever or a LlamaIndex retriever. A Haystack retriever is guarded inside its
+            pipeline, by ``clinsafe.adapters.haystack.ClinsafeGuard``.
+        policy: ``default`` (keep and flag in place), ``strict``, ``report``, or a YAML file of your own.
+        k: at most so many passages are shown.
+        seconds: the guard's time for one query; passages that are not done then come back *unchecked*. 0: no limit.
+        facts: folder that ``clinsafe guard annotate`` wrote: passages are compared, and not read again.
+        log: where decisions are recorded, see ``clinsafe.oversight``.
+        **options: arguments of `clinsafe.workflows.guarding.build_guard` (``filters``, ``nli``, ``content`` …).
+
+    Returns:
+        A retriever of the same shape. Of a function or a plain object: a
+        `clinsafe.adapters.plain.GuardedRetriever`, whose answers are `clinsafe.guarded.GuardedAnswer`.
+
+    Raises:
+        clinsafe.errors.ClinsafeError: one line on what is wrong and what would be valid. What the retriever itself
+            raises reaches the caller unchanged.
+    """
+    from inspect import signature
+
+    from clinsafe.adapters.frameworks import guard_retriever
+    from clinsafe.errors import UsageError
+    from clinsafe.workflows.guarding import build_guard
+
+    valid = sorted(set(signature(build_guard).parameters) - {"facts"})
+    if unknown := [name for name in options if name not in valid]:
+        raise UsageError(f"guard() has no argument {unknown[0]!r}; there are: k, facts, {', '.join(valid)}")
+    stored = None
+    if facts is not None:
+        from clinsafe.scale.store import load_facts
+
+        stored = load_facts(Path(facts), content=options.get("content"), model=options.get("model"))
+    built = build_guard(policy, seconds=seconds, facts=stored, log=log, **options)
+    return guard_retriever(retriever, built, k=k)
 
 
 def compare(

@@ -75,6 +75,11 @@ class Content:
                 raise ContentError(root / name, None, None, "is not a file")
         raise ContentError(packaged_root() / name, None, None, "content file is missing; reinstall clinsafe")
 
+    def names(self, folder: str, suffix: str) -> tuple[str, ...]:
+        """Names (without suffix) of the files in a content folder, an overlay's among them; sorted."""
+        roots = (root for root in (self.overlay, packaged_root()) if root is not None)
+        return tuple(sorted({path.stem for root in roots for path in (root / folder).glob(f"*{suffix}")}))
+
     def touch(self, name: str) -> Path:
         """Like `path`, and remember the file's hash."""
         path = self.path(name)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from clinsafe.errors import MissingDependency, UsageError
 
-Kind = Literal["encoders", "scorers", "filters", "judges", "signers"]
+Kind = Literal["encoders", "scorers", "filters", "judges", "signers", "guards"]
 
 
 def available(kind: Kind) -> dict[str, EntryPoint]:

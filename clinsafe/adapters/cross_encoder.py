@@ -38,7 +38,7 @@ class CrossEncoderScorer:
 
         self._model = load_folder("CrossEncoder", folder, device, activation_fn=Identity())
         refuse_labels(folder.name, int(self._model.num_labels))
-        _refuse_random_head(folder, self._model.model)
+        refuse_random_head(folder, self._model.model)
         self._batch_size = batch_size
         self.identity = ModelIdentity(
             name=folder.name,
@@ -73,7 +73,7 @@ class CrossEncoderScorer:
         }
 
 
-def _refuse_random_head(folder: ModelFolder, transformer: Any) -> None:
+def refuse_random_head(folder: ModelFolder, transformer: Any) -> None:
     """The library makes up a head that the files lack, and says so only in a log: every score would be chance."""
     from safetensors import safe_open
 

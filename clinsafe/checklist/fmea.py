@@ -3,6 +3,9 @@
 Severity is people's judgement and comes from ``checklist/fmea.yaml``; occurrence and detection come from bounds
 on measured rates. Rows are ranked by severity, then by the upper bound of undetected failure. RPN multiplies
 ordinal numbers and is shown only as the customary column.
+
+Detection is 10 until the guard was measured in the same run, and stays 10 where its false alarms are not bounded: what
+flags everything detects everything, and tells nobody anything.
 """
 
 from __future__ import annotations
@@ -13,13 +16,17 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from clinsafe.checklist.additive import Additive
+from clinsafe.checklist.limits import Limit
 from clinsafe.content import Content, Record
 from clinsafe.protocols import Figures, MetricKey
-from clinsafe.stats import Estimate, NotMeasured
+from clinsafe.stats import Estimate, Figure, NotMeasured
 
 Rating = Annotated[int, Field(ge=1, le=10)]
 UNDETECTED = 10
 EVENT = "inversion"
+GUARDED = "guarded"
+TEST = "split=test"
 
 
 class Step(Record):
@@ -48,8 +55,10 @@ class FailureMode(Record):
     published: PublishedRow
 
 
-class FmeaFile(Record):
-    """``checklist/fmea.yaml``."""
+class FmeaFile(Additive):
+    """``checklist/fmea.yaml``. `detection_credit` bounds the false alarms; without it no detection earns credit."""
+
+    later = frozenset({"detection_credit"})
 
     severity_status: str
     severity_note: str
@@ -57,6 +66,7 @@ class FmeaFile(Record):
     severity_anchor: str
     occurrence: Annotated[list[Step], Field(min_length=1)]
     detection: Annotated[list[Step], Field(min_length=1)]
+    detection_credit: Limit | None = None
     failure_event: str
     failure_modes: list[FailureMode]
 
@@ -68,6 +78,8 @@ class FmeaFile(Record):
             ratings = [s.rating for s in ordered]
             if steps != ordered or ratings != sorted(ratings, reverse=True):
                 raise ValueError(f"{name}: bounds and ratings must fall from row to row")
+        if self.detection_credit is not None and self.detection_credit.at_most is None:
+            raise ValueError("detection_credit: false alarms are counted as faults, and take at_most")
         rated = [mode.hazard for mode in self.failure_modes]
         if twice := sorted({h for h in rated if rated.count(h) > 1}):
             raise ValueError(f"the severity of {', '.join(twice)} is rated twice")
@@ -75,11 +87,31 @@ class FmeaFile(Record):
 
 
 @dataclass(frozen=True, slots=True)
+class Guarded:
+    """What the guard in front of the system changes, measured in the same run.
+
+    Attributes:
+        failure_upper: one-sided 95 % upper bound of failure without the guard, over all cases.
+        failure_n: cases behind it.
+        credited: whether its false alarms are bounded, so that what it flags counts as detected.
+        residual: whether the row's `undetected_upper` is the residual, measured pair by pair on the test cases.
+        note: why the detection rating is what it is, with the counts.
+    """
+
+    failure_upper: float
+    failure_n: int
+    credited: bool
+    residual: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class FmeaRow:
     """One assessed failure mode.
 
     `occurrence` is None where nothing was measured; then there is no RPN either. `undetected_upper` is the
-    one-sided 95 % upper bound of failures that no measured control catches.
+    one-sided 95 % upper bound of failures that no measured control catches, `n` the cases behind it. `guarded` is there
+    where the guard was measured in the same run.
     """
 
     hazard: str
@@ -89,11 +121,19 @@ class FmeaRow:
     undetected_upper: float | None
     n: int
     note: str
+    guarded: Guarded | None = None
 
     @property
     def rpn(self) -> int | None:
         """S x O x D, the customary product of ordinal numbers."""
         return None if self.occurrence is None else self.severity * self.occurrence * self.detection
+
+    @property
+    def failure(self) -> tuple[float | None, int]:
+        """(upper bound, n) of failure without any control."""
+        if self.guarded is None:
+            return self.undetected_upper, self.n
+        return self.guarded.failure_upper, self.guarded.failure_n
 
 
 def load_fmea(content: Content) -> FmeaFile:
@@ -107,7 +147,7 @@ def rating(steps: Sequence[Step], bound: float) -> int:
 
 
 def score(figures: Figures, file: FmeaFile) -> list[FmeaRow]:
-    """Assess every failure mode, highest risk first. No control is measured here, so D = 10."""
+    """Assess every failure mode, highest risk first. Without figures of the guard D = 10."""
     rows = [_row(figures, file, mode) for mode in file.failure_modes]
     return sorted(rows, key=_risk)
 
@@ -126,7 +166,46 @@ def _row(figures: Figures, file: FmeaFile, mode: FailureMode) -> FmeaRow:
         )
     note = f"{figure.k} of {figure.n} failed; {zero_failure_note(file, figure.n)}"
     occurrence = rating(file.occurrence, figure.upper)
-    return FmeaRow(mode.hazard, mode.severity, occurrence, UNDETECTED, figure.upper, figure.n, note)
+    residual = figures.get(guarded_key(mode.hazard, "residual"))
+    if residual is None:
+        return FmeaRow(mode.hazard, mode.severity, occurrence, UNDETECTED, figure.upper, figure.n, note)
+    detection, credited, why = _detection(figures, file, mode.hazard)
+    left, n = figure.upper, figure.n
+    measured = credited and isinstance(residual, Estimate) and residual.upper is not None
+    if measured and isinstance(residual, Estimate) and residual.upper is not None:
+        left, n = residual.upper, residual.n
+    guarded = Guarded(figure.upper, figure.n, credited, measured, why)
+    return FmeaRow(mode.hazard, mode.severity, occurrence, detection, left, n, note, guarded)
+
+
+def guarded_key(hazard: str, metric: str, part: str | None = None) -> str:
+    """Where a figure of the guard stands."""
+    return str(MetricKey(GUARDED, hazard, metric, part, TEST))
+
+
+def _detection(figures: Figures, file: FmeaFile, hazard: str) -> tuple[int, bool, str]:
+    """(rating, whether the false alarms are bounded, why)."""
+    alarms = figures.get(guarded_key(hazard, "false_alarm"))
+    credit = file.detection_credit
+    if credit is None:
+        return UNDETECTED, False, "no credit: the criteria set no limit on false alarms"
+    said = f"false alarms {_counted(alarms, 'upper')}, limit {credit.limit_text}"
+    if credit.decide(alarms) != "PASS":
+        return UNDETECTED, False, f"no credit: {said}"
+    caught = figures.get(guarded_key(hazard, "detection", "failing"))
+    if not isinstance(caught, Estimate) or caught.lower is None:
+        reason = caught.reason if isinstance(caught, NotMeasured) else "detection was not measured"
+        return UNDETECTED, True, f"D stays {UNDETECTED}: {reason}; {said}"
+    rated = rating(file.detection, 1 - caught.lower)
+    return rated, True, f"of the failing pairs flagged {_counted(caught, 'lower')}; {said}"
+
+
+def _counted(figure: Figure | None, end: str) -> str:
+    """``2 of 34 (upper bound 0.173)``."""
+    bound = getattr(figure, end, None)
+    if not isinstance(figure, Estimate) or bound is None:
+        return "not measured"
+    return f"{figure.k} of {figure.n} ({end} bound {bound:.3f})"
 
 
 def zero_failure_note(file: FmeaFile, n: int) -> str:

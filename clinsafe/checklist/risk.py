@@ -15,6 +15,7 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import Field, StringConstraints, field_validator
 
+from clinsafe.checklist.additive import Additive
 from clinsafe.checklist.fmea import FmeaRow, Rating
 from clinsafe.checklist.regulatory import Cell, Paragraph
 from clinsafe.content import Content, Record
@@ -70,13 +71,16 @@ class Monitor(Record):
     source: Cell
 
 
-class RiskFile(Record):
-    """``checklist/risk.yaml``."""
+class RiskFile(Additive):
+    """``checklist/risk.yaml``. `controls_measured` stands for `controls_status` where the guard was measured."""
+
+    later = frozenset({"controls_measured"})
 
     convention: Paragraph
     priority_rule: Paragraph
     priority: Annotated[list[PriorityStep], Field(min_length=2)]
     controls_status: Paragraph
+    controls_measured: Paragraph | None = None
     hazards: Annotated[list[HazardRisk], Field(min_length=1)]
     misuse: Annotated[list[Cell], Field(min_length=1)]
     monitoring: Annotated[list[Monitor], Field(min_length=1)]
@@ -189,6 +193,15 @@ def priority(file: RiskFile, severity: int, bound: float | None) -> Priority:
     return "L"
 
 
+def residuals(rows: Sequence[FmeaRow]) -> dict[str, tuple[float, int]]:
+    """Hazard -> (upper bound, n) of what the guard leaves, where that was measured and its false alarms are bounded."""
+    return {
+        row.hazard: (row.undetected_upper, row.n)
+        for row in rows
+        if row.guarded is not None and row.guarded.residual and row.undetected_upper is not None
+    }
+
+
 def assess(
     rows: Sequence[FmeaRow], file: RiskFile, residual: Mapping[str, tuple[float, int]] = _NONE
 ) -> list[RiskRow]:
@@ -209,6 +222,7 @@ def assess(
 def _row(row: FmeaRow, file: RiskFile, residual: tuple[float, int] | None) -> RiskRow:
     entry = file.of(row.hazard)
     left = None if residual is None else Residual(*residual)
+    bound, n = row.failure
     if left is not None and left.n < 1:
         raise UsageError(
             f"the residual of {row.hazard} rests on n = {left.n}; a measurement has at least one case"
@@ -217,9 +231,9 @@ def _row(row: FmeaRow, file: RiskFile, residual: tuple[float, int] | None) -> Ri
         hazard=row.hazard,
         id=entry.id,
         severity=row.severity,
-        bound=row.undetected_upper,
-        n=row.n,
-        before=priority(file, row.severity, row.undetected_upper),
+        bound=bound,
+        n=n,
+        before=priority(file, row.severity, bound),
         after=None if left is None else priority(file, row.severity, left.bound),
         controls=tuple(entry.controls),
         residual=left,

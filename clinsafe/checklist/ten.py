@@ -28,9 +28,10 @@ def answer(
     found = []
     for item in file.items:
         if item.assessed_by == "suite":
-            found.append(answer_by_suite(item, figures, kind))
+            found.append(answer_by_suite(item, figures, kind, file.mitigation))
         elif item.assessed_by == "cross_encoder":
-            found.append(answer_by_cross_encoder(item, reranker[1], reranker[0], reranker[2]))
+            name, failures, inversions = reranker
+            found.append(answer_by_cross_encoder(item, failures, name, inversions, figures, file.mitigation))
         else:
             found.append(answer_item(item, answers))
     return found

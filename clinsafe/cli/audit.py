@@ -36,6 +36,16 @@ def audit(
         typer.Option(help="A mined suite (JSON Lines, its card beside it) instead of the written one."),
     ] = None,
     hazard: Annotated[list[str] | None, typer.Option(help="Only this hazard; may be repeated.")] = None,
+    guard: Annotated[
+        bool,
+        typer.Option(
+            "--guard", help="Measure the guard beside the models: detection, false alarms, what remains."
+        ),
+    ] = False,
+    guard_policy: Annotated[
+        str | None,
+        typer.Option(help="Policy of the guard (default), a name or a YAML file; measures it too."),
+    ] = None,
     answers: Annotated[
         Path | None, typer.Option(help="Answers to items 8 to 10, from `clinsafe checklist init`.")
     ] = None,
@@ -142,6 +152,7 @@ def audit(
                 gates=plan.settings.gates if plan else (),
                 suite=suite,
                 hazards=hazard,
+                guard=guard_policy or (plan.guard if plan else "") or guard,
                 answers=answers or (plan.answers if plan else None),
                 previous=previous,
                 declaration=declaration,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clinsafe.cli import annotate, guard_bench
+from clinsafe.cli import annotate, answer, endtoend, guard_bench, nli
 from clinsafe.cli.console import out as stdout
 from clinsafe.cli.console import printable, progress, prose
 
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Find conflicts between a query and retrieved passages.", no_args_is_help=True)
 app.command("annotate")(annotate.annotate)
 app.command("bench")(guard_bench.bench)
+app.command("answer")(answer.answer)
+app.command("policy")(answer.show_policy)
+app.command("end-to-end")(endtoend.end_to_end)
+app.command("calibrate-nli")(nli.calibrate)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clinsafe.cli.console import counted, printable, prose
 from clinsafe.cli.console import out as stdout
 from clinsafe.cli.files import write_whole
+from clinsafe.cli.guarded_audit import show_guard
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,6 +35,7 @@ def show(result: AuditResult) -> None:
             _script(console, assessment.script)
     console.print("% of cases \\[exact 95 % interval]; gates read one-sided 95 % bounds", style="dim")
     _ranking(console, evidence)
+    show_guard(console, result)
     for note in result.notes:
         prose(console, f"note: {printable(note)}")
     console.print(f"signed by {result.signed}" if result.signed else

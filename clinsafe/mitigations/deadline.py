@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+KEPT = 8  # idle workers that wait for the next call; those beyond end
 
 
 class TimedOut(Exception):
@@ -18,8 +19,8 @@ class TimedOut(Exception):
 class Deadline:
     """Runs calls on worker threads and gives up on those that take too long.
 
-    Python cannot stop a thread: one that hangs is left behind as a daemon. Callers on several threads do not wait for
-    one another, and a process that was forked starts workers of its own.
+    Python cannot stop a thread: one that takes too long is left behind as a daemon and ends when its call does. Callers
+    on several threads do not wait for one another, and a process that was forked starts workers of its own.
 
     Args:
         seconds: time for each call; 0 runs calls in the caller's thread, without a limit.
@@ -34,7 +35,7 @@ class Deadline:
         """``function(*arguments)``, its result or its exception.
 
         Raises:
-            TimedOut: after `seconds`.
+            TimedOut: after `seconds`. The call itself goes on until it comes back.
         """
         if not self.seconds:
             return function(*arguments)
@@ -49,8 +50,12 @@ class Deadline:
         try:
             value, error = answer.get(timeout=self.seconds)
         except Empty as empty:
+            worker.jobs.put(None)  # its last: nobody will ask it again
             raise TimedOut from empty
-        self._idle.append(worker)
+        if len(self._idle) < KEPT:
+            self._idle.append(worker)
+        else:
+            worker.jobs.put(None)
         if error is not None:
             raise error
         return value  # type: ignore[no-any-return]
@@ -60,12 +65,14 @@ class _Worker:
     """A thread that waits for jobs."""
 
     def __init__(self) -> None:
-        self.jobs: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], SimpleQueue[Any]]] = SimpleQueue()
+        self.jobs: SimpleQueue[tuple[Callable[..., Any], tuple[Any, ...], SimpleQueue[Any]] | None] = (
+            SimpleQueue()
+        )
         threading.Thread(target=self._work, daemon=True, name="clinsafe-filter").start()
 
     def _work(self) -> None:
-        while True:
-            function, arguments, answer = self.jobs.get()
+        while (job := self.jobs.get()) is not None:
+            function, arguments, answer = job
             try:
                 answer.put((function(*arguments), None))
             except BaseException as error:  # noqa: BLE001 - handed to the caller, who decides

@@ -18,6 +18,14 @@ SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
+class _Places:
+    """Where the facts of one filter stand that have a key, and those that have none."""
+
+    by_key: Mapping[str, Sequence[int]]
+    keyless: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
 class TextFacts:
     """What a stack read in one text.
 
@@ -31,6 +39,7 @@ class TextFacts:
     by_filter: Mapping[str, tuple[Fact, ...]]
     unchecked: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, frozenset[str] | None] = field(init=False)
+    _places: dict[str, _Places] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         keys = {name: _all_keys(facts) for name, facts in self.by_filter.items()}
@@ -38,13 +47,15 @@ class TextFacts:
 
     def near(self, name: str, keys: frozenset[str] | None) -> tuple[Fact, ...]:
         """The facts of one filter that share a key, or have none; all of them where `keys` is None."""
-        if keys is None:
-            return tuple(self.by_filter.get(name, ()))
-        return tuple(
-            fact
-            for fact in self.by_filter.get(name, ())
-            if (own := fact.normal.get("keys")) is None or not keys.isdisjoint(own)
-        )
+        facts = tuple(self.by_filter.get(name, ()))
+        if keys is None or not facts:
+            return facts
+        if (places := self._places.get(name)) is None:  # gone through once, then asked at every query
+            places = self._places[name] = _places_of(facts)
+        by_key, near = places.by_key, set(places.keyless)
+        for key in keys & by_key.keys():
+            near.update(by_key[key])
+        return facts if len(near) == len(facts) else tuple(facts[at] for at in sorted(near))
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; `from_json` gives an equal value back."""
@@ -72,6 +83,19 @@ class TextFacts:
             if isinstance(error, UsageError):
                 raise
             raise UsageError(f"not the facts of a text: {type(error).__name__} {error}") from error
+
+
+def _places_of(facts: Sequence[Fact]) -> _Places:
+    by_key: dict[str, list[int]] = {}
+    keyless = []
+    for at, fact in enumerate(facts):
+        own = fact.normal.get("keys")
+        if own is None:
+            keyless.append(at)
+        else:
+            for key in own:
+                by_key.setdefault(key, []).append(at)
+    return _Places(by_key, keyless)
 
 
 def _all_keys(facts: Sequence[Fact]) -> frozenset[str] | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from clinsafe.benchmarks import across
+from clinsafe.benchmarks import across, guarded_cases
 from clinsafe.benchmarks.measure import Limits
 from clinsafe.benchmarks.measure import figures as measure
 from clinsafe.benchmarks.outcomes import TOLERANCE, failed, inverted, inverted_any, ranked, same_missed
@@ -19,6 +19,7 @@ from clinsafe.checklist import fmea, gates, items, risk, script, ten
 from clinsafe.checklist.answers import Answers
 from clinsafe.protocols import ModelIdentity, SystemKind
 from clinsafe.reports.evidence import RANKS_ONLY, CaseRecord, Criteria, SystemIdentity, SystemRecord
+from clinsafe.reports.guard_record import GuardRecord
 from clinsafe.stats import Figure, NotMeasured, figure_from_json, figure_to_json
 
 EVENTS = ("inversion", "inversion_other_side", "failure", "same_missed")
@@ -29,7 +30,8 @@ EVENTS = ("inversion", "inversion_other_side", "failure", "same_missed")
 class Assessment:
     """Verdicts on one system under test, as facts; `held` and `released` follow from them.
 
-    `anomalies` is hazard -> event (one of EVENTS) -> ids of the cases in which it happened.
+    `anomalies` is hazard -> event (one of EVENTS) -> ids of the cases in which it happened. `unflagged` is hazard ->
+    ids of the test cases whose contradiction is preferred and not flagged, None where the guard was not measured.
     """
 
     label: str
@@ -42,6 +44,7 @@ class Assessment:
     not_measured: dict[str, list[str]]
     fake: bool
     left_out: list[str]
+    unflagged: dict[str, list[str]] | None = None
 
     @property
     def held(self) -> list[str]:
@@ -57,8 +60,11 @@ class Assessment:
     def to_json(self) -> dict[str, Any]:
         """Plain data for the evidence, the derived verdicts included."""
         plain = asdict(self)
-        plain["fmea"] = [asdict(row) | {"rpn": row.rpn} for row in self.fmea]
-        plain["risk"] = [_risk_row(row) for row in self.risk]
+        plain["fmea"] = [_fmea_row(row) for row in self.fmea]
+        guarded = {row.hazard for row in self.fmea if row.guarded is not None}
+        plain["risk"] = [_risk_row(row, guarded=row.hazard in guarded) for row in self.risk]
+        if self.unflagged is None:
+            del plain["unflagged"]
         if self.script is not None:
             plain["script"] = {
                 "categories": [asdict(c) | {"word": c.word} for c in self.script.categories],
@@ -75,8 +81,9 @@ def system(
     *,
     label: str | None = None,
     baseline: bool = False,
+    guard: GuardRecord | None = None,
 ) -> SystemRecord:
-    """Measure one system from its per-case scores."""
+    """Measure one system from its per-case scores, with what the guard did to the same pairs."""
     cases = [CaseRecord.of(r) for r in results]
     record = SystemRecord(
         role="baseline" if baseline else "under test",
@@ -85,12 +92,17 @@ def system(
         cases=cases,
         figures={},
     )
-    found = derive_figures(record, criteria)
+    found = derive_figures(record, criteria, guard)
     return record.model_copy(update={"figures": {key: figure_to_json(f) for key, f in found.items()}})
 
 
-def derive_figures(record: SystemRecord, criteria: Criteria) -> dict[str, Figure]:
-    """Every figure of one system; one on a scale without thresholds has rank figures only, a baseline no subtypes."""
+def derive_figures(
+    record: SystemRecord, criteria: Criteria, guard: GuardRecord | None = None
+) -> dict[str, Figure]:
+    """Every figure of one system; one on a scale without thresholds has rank figures only, a baseline no subtypes.
+
+    What is under test has figures of the guard beside them, where the guard was measured.
+    """
     kind, protocol = record.identity.kind, criteria.protocol
     limits = None
     if kind not in RANKS_ONLY:
@@ -106,16 +118,27 @@ def derive_figures(record: SystemRecord, criteria: Criteria) -> dict[str, Figure
             kind,
             items_of if whole else {},
         )
-    return measure([c.result() for c in record.cases], limits, detail=record.role == "under test")
+    results, subject = [c.result() for c in record.cases], record.role == "under test"
+    found = measure(results, limits, detail=subject)
+    if guard is not None and subject:
+        found |= guarded_cases.figures(results, _outcomes(record, guard), kind)
+    return found
+
+
+def _outcomes(record: SystemRecord, guard: GuardRecord) -> dict[str, guarded_cases.GuardedCase]:
+    return guard.by_case({case.id: case.hazard for case in record.cases})
 
 
 def assess_all(
-    systems: Sequence[SystemRecord], criteria: Criteria, answers: Answers | None
+    systems: Sequence[SystemRecord],
+    criteria: Criteria,
+    answers: Answers | None,
+    guard: GuardRecord | None = None,
 ) -> list[Assessment]:
     """One assessment for each system under test, in their order."""
     subjects = [s for s in systems if s.role == "under test"]
     rerankers = [s for s in subjects if s.identity.kind == "cross-encoder"]
-    return [_assess(record, rerankers, criteria, answers) for record in subjects]
+    return [_assess(record, rerankers, criteria, answers, guard) for record in subjects]
 
 
 def compare(systems: Sequence[SystemRecord]) -> list[dict[str, Any]]:
@@ -137,7 +160,11 @@ def compare(systems: Sequence[SystemRecord]) -> list[dict[str, Any]]:
 
 
 def _assess(
-    record: SystemRecord, rerankers: Sequence[SystemRecord], criteria: Criteria, answers: Answers | None
+    record: SystemRecord,
+    rerankers: Sequence[SystemRecord],
+    criteria: Criteria,
+    answers: Answers | None,
+    guard: GuardRecord | None,
 ) -> Assessment:
     found = figures_of(record)
     hazards = [h.id for h in criteria.hazards if any(c.hazard == h.id for c in record.cases)]
@@ -159,7 +186,7 @@ def _assess(
         label=record.label,
         gates=decided,
         fmea=modes,
-        risk=risk.assess(modes, criteria.risk),
+        risk=risk.assess(modes, criteria.risk, risk.residuals(modes)),
         items=ten.answer(
             criteria.items,
             found,
@@ -175,6 +202,11 @@ def _assess(
         fake=record.identity.fake,
         # every failure mode must have been measured: what was left out is not a pass
         left_out=left_out,
+        unflagged=None
+        if guard is None
+        else guarded_cases.unflagged(
+            [c.result() for c in record.cases], _outcomes(record, guard), record.identity.kind
+        ),
     )
 
 
@@ -191,17 +223,32 @@ def _faults(result: CaseResult, scores: PairScores, kind: SystemKind, criteria: 
     return [event for event, did in happened.items() if did]
 
 
-def _risk_row(row: risk.RiskRow) -> dict[str, Any]:
-    """A row without the controls, which stand in the criteria; what was not measured says so."""
-    return {
+def _fmea_row(row: fmea.FmeaRow) -> dict[str, Any]:
+    """A row with its product; without a guard it has the fields that it had before there was one."""
+    plain = asdict(row) | {"rpn": row.rpn}
+    if row.guarded is None:
+        del plain["guarded"]
+    return plain
+
+
+def _risk_row(row: risk.RiskRow, *, guarded: bool) -> dict[str, Any]:
+    """A row without the controls, which stand in the criteria; what was not measured says so.
+
+    Where the guard was measured and no residual is counted, its false alarms are not bounded: that is no credit.
+    """
+    none = "no credit" if guarded else "not measured"
+    plain = {
         "hazard": row.hazard,
         "id": row.id,
         "severity": row.severity,
         "bound": "not measured" if row.bound is None else row.bound,
         "n": row.n,
         "before": row.before,
-        "after": "not measured" if row.after is None else row.after,
+        "after": none if row.after is None else row.after,
     }
+    if row.residual is not None:
+        plain["residual"] = {"bound": row.residual.bound, "n": row.residual.n}
+    return plain
 
 
 def _count(record: SystemRecord, criteria: Criteria) -> int:

@@ -63,9 +63,10 @@ def incomplete(evidence: Evidence, record: bytes, mined: Path | None = None) -> 
             faults.append(f"{system.label}: a case is recorded twice")
         if dict(Counter(case.hazard for case in system.cases)) != evidence.suite.counts:
             faults.append(f"{system.label}: the number of cases differs from the suite's")
-    if evidence.tool.get("version") == VERSION and evidence.limits != limits(evidence.suite.tier):
+    stated = limits(evidence.suite.tier, guarded=evidence.guard is not None)
+    if evidence.tool.get("version") == VERSION and evidence.limits != stated:
         faults.append("the limits of the audit are not the ones that this version states")
-    faults += _other_content(evidence) + _other_weights(evidence)
+    faults += _other_content(evidence) + _other_weights(evidence) + _other_packs(evidence)
     if mined is not None:
         return faults + _against_the_mined(evidence, mined)
     return faults + (_against_the_written(evidence) if suite_compared(evidence) else [])
@@ -101,6 +102,16 @@ def _other_weights(evidence: Evidence) -> list[str]:
         for file, digest in system.identity.files.items()
         if known.get(digest, system.identity.name) != system.identity.name
         and system.identity.settings.get("origin") != "local folder"
+    ]
+
+
+def _other_packs(evidence: Evidence) -> list[str]:
+    """Rule packs of the guard that are not the content that the record names."""
+    packs = {} if evidence.guard is None else evidence.guard.packs
+    return [
+        f"the guard read another {name} than the record's list of content names"
+        for name, digest in packs.items()
+        if evidence.content.get(name) != digest
     ]
 
 

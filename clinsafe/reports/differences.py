@@ -25,10 +25,11 @@ def _differences(evidence: Evidence) -> list[str]:
     faults: list[str] = []
     derived: list[SystemRecord] = []
     for record in evidence.systems:
-        plain = {key: figure_to_json(f) for key, f in derive_figures(record, evidence.criteria).items()}
+        found = derive_figures(record, evidence.criteria, evidence.guard)
+        plain = {key: figure_to_json(f) for key, f in found.items()}
         faults += [f"{record.label}: {fault}" for fault in _compare(record.figures, plain, "")]
         derived.append(record.model_copy(update={"figures": plain}))
-    assessed = assess_all(derived, evidence.criteria, evidence.answers)
+    assessed = assess_all(derived, evidence.criteria, evidence.answers, evidence.guard)
     faults += _compare(evidence.assessments, _plain([a.to_json() for a in assessed]), "assessment")
     faults += _compare(evidence.comparisons, _plain(compare(derived)), "comparison")
     subjects = [record for record in derived if record.role == "under test"]

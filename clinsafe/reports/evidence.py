@@ -19,6 +19,7 @@ from pydantic import Field, ValidationError, model_validator
 from clinsafe.benchmarks.published import Published
 from clinsafe.benchmarks.scoring import PAIRS, UNRELATED, CaseResult
 from clinsafe.benchmarks.suite import Stratum
+from clinsafe.checklist.additive import Additive
 from clinsafe.checklist.answers import Answers
 from clinsafe.checklist.fmea import FmeaFile
 from clinsafe.checklist.gates import Protocol
@@ -30,6 +31,8 @@ from clinsafe.content import Record
 from clinsafe.errors import ReportError
 from clinsafe.protocols import ModelIdentity, SystemKind
 from clinsafe.reports.declaration import Declaration
+from clinsafe.reports.guard_record import LIMITS as GUARD_LIMITS
+from clinsafe.reports.guard_record import GuardRecord
 from clinsafe.reports.soup import SoupItem
 from clinsafe.reports.suite_record import SuiteRecord, Tier
 from clinsafe.stats import NotMeasured
@@ -179,12 +182,13 @@ class PreviousAudit(Record):
         return [system for system in self.systems if system.role == "under test"]
 
 
-class Evidence(Record):
+class Evidence(Additive):
     """The whole record; field order is the reading order, canonical JSON sorts it anyway.
 
-    `assessments` has one entry for each system under test, in their order.
+    `assessments` has one entry for each system under test, in their order. `guard` is there where one was measured.
     """
 
+    later = frozenset({"guard"})
     schema_version: Literal[1] = 1
     tool: dict[str, str]
     created: str
@@ -198,6 +202,7 @@ class Evidence(Record):
     answers: Answers | None
     environment: dict[str, str]
     systems: list[SystemRecord] = Field(min_length=1)
+    guard: GuardRecord | None = None
     assessments: list[dict[str, Any]]
     comparisons: list[dict[str, Any]]
     published: Published
@@ -239,7 +244,19 @@ class Evidence(Record):
         used = {case.hazard for system in self.systems for case in system.cases} | set(self.suite.counts)
         if not used <= known:
             raise ValueError(f"no criteria for hazard {', '.join(sorted(used - known))}")
+        self._guard_fits()
         return self
+
+    def _guard_fits(self) -> None:
+        """The guard has an outcome for every test case and for no other: a dev case would count for the filters."""
+        if self.guard is None:
+            return
+        guarded = {case.id for case in self.guard.cases}
+        for system in self.systems:
+            test = {case.id for case in system.cases if case.split == "test"}
+            if other := sorted(guarded ^ test):
+                what = "is no test case" if other[0] in guarded else "has no outcome"
+                raise ValueError(f"guard: {system.label}: case {other[0][:60]} {what}")
 
 
 def canonical(data: Any) -> bytes:
@@ -254,9 +271,10 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def limits(tier: Tier) -> list[str]:
-    """What an audit of this tier cannot say."""
-    return [*LIMITS, *(GENERATED_LIMITS if tier == "generated" else ())]
+def limits(tier: Tier, *, guarded: bool = False) -> list[str]:
+    """What an audit of this tier cannot say; `guarded`: the guard was measured too."""
+    mined = GENERATED_LIMITS if tier == "generated" else ()
+    return [*LIMITS, *mined, *(GUARD_LIMITS if guarded else ())]
 
 
 def criteria_hash(criteria: Criteria) -> str:

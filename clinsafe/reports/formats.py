@@ -44,6 +44,13 @@ def interval(figure: Estimate, decimals: int = 2) -> str:
     return f"[{figure.low:z.{decimals}f}, {figure.high:z.{decimals}f}]"
 
 
+def upper_bound(figure: Figure | None) -> str:
+    """``0.173``: the one-sided 95 % upper bound."""
+    if figure is None or isinstance(figure, NotMeasured) or figure.upper is None:
+        return NONE
+    return f"{figure.upper:.3f}"
+
+
 def p_value(p: float) -> str:
     """``= 0.032``, ``< 0.001``."""
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
@@ -77,5 +84,6 @@ def gate_bounds(parts: Mapping[str, Any] | None) -> str:
 
 
 FILTERS: Mapping[str, Callable[..., Any]] = {
-    f.__name__: f for f in (proportion, number, score, plain, p_value, signed, heat, gate_value, gate_bounds)
+    f.__name__: f
+    for f in (proportion, number, score, plain, upper_bound, p_value, signed, heat, gate_value, gate_bounds)
 }

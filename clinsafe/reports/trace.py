@@ -8,15 +8,26 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from clinsafe.checklist.fmea import guarded_key
 from clinsafe.checklist.risk import Control, HazardRisk
 from clinsafe.protocols import MetricKey
 from clinsafe.reports.changes import WORDS
 from clinsafe.reports.evidence import Evidence, SystemRecord
 from clinsafe.reports.formats import NONE, proportion
 from clinsafe.reports.tables import Table
-from clinsafe.stats import figure_from_json
+from clinsafe.stats import Figure, figure_from_json
 
 NO_CONTROL = "Controls are proposed: none was part of this run, so none has a measured effect"
+ONLY_FILTERS = (
+    "The filter controls were measured in this run, as clinsafe's guard, on sentence pairs of the test cases; every "
+    "other control is proposed and has no measured effect"
+)
+GUARD_WORDS = {
+    ("detection", "failing"): "of these flagged",
+    ("false_alarm", None): "false alarms",
+    ("residual", None): "preferred and not flagged",
+}
+"""Figures of the guard, in the order in which they are read; those of the test cases alone."""
 
 
 def tables(evidence: Evidence) -> list[Table]:
@@ -38,7 +49,7 @@ def risk_table(evidence: Evidence) -> Table:
         before = f"{row['before']}, {_bound(row)}"
         sequence = f"{' → '.join(entry.sequence)} Foreseeable misuse: {entry.misuse}"
         rows.append((entry.id, said["label"], entry.situation, sequence, harm, before,
-                     ", ".join(c.id for c in entry.controls), row["after"]))  # fmt: skip
+                     ", ".join(c.id for c in entry.controls), _after(row)))  # fmt: skip
     columns = ("Id", "System", "Hazardous situation", "Sequence of events", "Harm", "Risk before controls",
                "Controls proposed", "Risk after controls")  # fmt: skip
     return Table("risk-table", "Risk table", columns, tuple(rows), evidence.criteria.risk.convention)
@@ -50,9 +61,10 @@ def controls(evidence: Evidence) -> Table:
     for entry in _entries(evidence):
         for control in entry.controls:
             new = " ".join(control.new_risks)
-            rows.append((control.id, _kind(control), control.what, new, control.verified_by, NONE, NONE))
+            effect, alarms = _effect(evidence, entry.hazard) if control.part == "filter" else (NONE, NONE)
+            rows.append((control.id, _kind(control), control.what, new, control.verified_by, effect, alarms))
     columns = ("Id", "Kind", "Control", "New risks", "Verified by", "Effect", "False-alarm rate")
-    return Table("risk-controls", "Risk controls", columns, tuple(rows), NO_CONTROL)
+    return Table("risk-controls", "Risk controls", columns, tuple(rows), note(evidence))
 
 
 def trace_matrix(evidence: Evidence) -> Table:
@@ -64,7 +76,7 @@ def trace_matrix(evidence: Evidence) -> Table:
         gate = decision(said, entry.hazard)
         rows.append((entry.id, said["label"], _tests(evidence, system, entry.hazard),
                      _results(evidence, system, entry.hazard), gate,
-                     ", ".join(c.id for c in entry.controls), row["after"]))  # fmt: skip
+                     ", ".join(c.id for c in entry.controls), _after(row)))  # fmt: skip
     columns = (
         "Hazard",
         "System",
@@ -74,7 +86,7 @@ def trace_matrix(evidence: Evidence) -> Table:
         "Controls proposed",
         "Residual risk",
     )
-    return Table("trace-matrix", "Trace matrix", columns, tuple(rows), NO_CONTROL)
+    return Table("trace-matrix", "Trace matrix", columns, tuple(rows), note(evidence))
 
 
 def hazard_log(evidence: Evidence) -> Table:
@@ -90,13 +102,46 @@ def hazard_log(evidence: Evidence) -> Table:
                      row["before"], row["after"], str(count), status, decided))  # fmt: skip
     columns = ("Id", "System", "Hazardous situation", "Foreseeable misuse", "Harm", "Severity", "Risk before controls",
                "Risk after controls", "Anomalies", "Status", "Decision")  # fmt: skip
-    return Table("hazard-log", "Hazard log", columns, tuple(rows), NO_CONTROL)
+    return Table("hazard-log", "Hazard log", columns, tuple(rows), note(evidence))
 
 
 def monitoring(evidence: Evidence) -> Table:
     """What to watch after deployment, and what to do then."""
     rows = tuple((m.id, m.watch, m.trigger, m.action, m.source) for m in evidence.criteria.risk.monitoring)
     return Table("monitoring", "Monitoring plan", ("Id", "Watch", "Trigger", "Action", "Source"), rows, "")
+
+
+def note(evidence: Evidence) -> str:
+    """What has to be known beside every table that names controls."""
+    return NO_CONTROL if evidence.guard is None else ONLY_FILTERS
+
+
+def guard_figure(system: SystemRecord, hazard: str, metric: str, part: str | None = None) -> Figure | None:
+    """A figure of the guard on one system's test cases; None where the guard was not measured."""
+    found = system.figures.get(guarded_key(hazard, metric, part))
+    return None if found is None else figure_from_json(found)
+
+
+def _effect(evidence: Evidence, hazard: str) -> tuple[str, str]:
+    """(effect, false-alarm rate) of the hazard's filter control; detection is never told without its false alarms."""
+    if evidence.guard is None:
+        return NONE, NONE
+    several = len(evidence.subjects) > 1
+    said = [
+        f"{f'{system.label}: ' if several else ''}failing pairs flagged "
+        f"{proportion(guard_figure(system, hazard, 'detection', 'failing'))}"
+        for system in evidence.subjects
+    ]
+    alarms = guard_figure(evidence.subjects[0], hazard, "false_alarm")  # the same for every system
+    return "; ".join(said), proportion(alarms)
+
+
+def _after(row: dict[str, Any]) -> str:
+    """The priority after controls with its bound, or why there is none."""
+    left = row.get("residual")
+    if left is None:
+        return str(row["after"])
+    return f"{row['after']}, bound of unflagged failure {left['bound']:.3f}, n = {left['n']}"
 
 
 def _entries(evidence: Evidence) -> list[HazardRisk]:
@@ -137,6 +182,7 @@ def _keys(evidence: Evidence, system: SystemRecord, hazard: str) -> Sequence[tup
     protocol = f"protocol={evidence.criteria.protocol_name}"
     slices = {"failure": protocol, "same_missed": protocol, "inversion": None}
     said = [(str(MetricKey("suite", hazard, m, None, part)), WORDS[m]) for m, part in slices.items()]
+    said += [(guarded_key(hazard, *name), f"test cases, {words}") for name, words in GUARD_WORDS.items()]
     return [(key, words) for key, words in said if key in system.figures]
 
 

@@ -18,10 +18,11 @@ from clinsafe.reports.charts import Distribution, similarity_svg
 from clinsafe.reports.evidence import RANKS_ONLY, Evidence, SystemRecord, sha256, to_bytes
 from clinsafe.reports.formats import NONE, plain
 from clinsafe.reports.grouped import FamilyRow, by_family, by_subtype, named
+from clinsafe.reports.guard_record import frame
 from clinsafe.reports.sections import ORDER, TITLES
 from clinsafe.reports.suite_record import MinedRecord
 from clinsafe.reports.tables import Table
-from clinsafe.reports.trace import decision, tables
+from clinsafe.reports.trace import decision, guard_figure, tables
 from clinsafe.stats import SEED, Estimate, Figure, NotMeasured, figure_from_json
 
 
@@ -60,9 +61,17 @@ class SubjectView:
         return decision(self.said, hazard)
 
     def undetected(self, hazard: str) -> float | None:
-        """Upper bound of undetected failure; None where it was not measured."""
+        """Upper bound of failure without any control; None where it was not measured."""
         row = next((row for row in self.said["fmea"] if row["hazard"] == hazard), None)
-        return None if row is None else row["undetected_upper"]
+        if row is None:
+            return None
+        bound: float | None = row["guarded"]["failure_upper"] if "guarded" in row else row["undetected_upper"]
+        return bound
+
+    def row(self, table: str, hazard: str) -> Mapping[str, Any]:
+        """A hazard's row of the ``fmea`` or the ``risk`` table."""
+        found: Mapping[str, Any] = next(row for row in self.said[table] if row["hazard"] == hazard)
+        return found
 
 
 @dataclass(frozen=True)
@@ -156,6 +165,25 @@ class View:
         """A figure of one system, or None where this record has no such key."""
         found = record.figures.get(str(MetricKey("suite", hazard, metric, part, slice_)))
         return None if found is None else figure_from_json(found)
+
+    @property
+    def frame(self) -> str:
+        """What the guard's figures are about."""
+        return frame(self.evidence.suite.tier)
+
+    def guarded(
+        self, record: SystemRecord, hazard: str, metric: str, part: str | None = None
+    ) -> Figure | None:
+        """A figure of the guard on the test cases."""
+        return guard_figure(record, hazard, metric, part)
+
+    def unflagged(self, subject: SubjectView, hazard: str) -> str:
+        """Ids of the test cases whose contradiction is preferred and not flagged. Mined ones are counted."""
+        found = subject.said["unflagged"][hazard]
+        if self.mined is not None:
+            test = [c for c in subject.record.cases if (c.hazard, c.split) == (hazard, "test")]
+            return by_subtype(test, found)
+        return f"{len(found)}: {', '.join(found)}" if found else "none"
 
     def short(self, system: SystemRecord) -> str:
         """A name that fits a narrow column."""

@@ -1,4 +1,4 @@
-"""The audit, as a story: fix the criteria, read the suite, measure the models, judge, write it down, sign.
+"""The audit, as a story: fix the criteria, read the suite, measure the models and the guard, judge, write down, sign.
 
 This is a composition root: nothing is decided here, and every step is one call.
 """
@@ -27,9 +27,11 @@ from clinsafe.reports.assess import Assessment, assess_all, compare, system
 from clinsafe.reports.changes import changes
 from clinsafe.reports.declaration import Declaration
 from clinsafe.reports.evidence import Evidence, criteria_hash, limits, to_bytes
+from clinsafe.reports.guard_record import GuardRecord
 from clinsafe.reports.render import FONTS, TEMPLATES
 from clinsafe.reports.soup import collect, of_system
 from clinsafe.version import VERSION
+from clinsafe.workflows import audit_guard
 from clinsafe.workflows.baselines import baselines, labels
 from clinsafe.workflows.prepare import Fixed, check_declaration, environment, fingerprint, fix, refuse_unfit
 from clinsafe.workflows.runs import RunFolder, open_run
@@ -109,6 +111,7 @@ def run_audit(
     gates: Sequence[Gate] = (),
     suite: Path | None = None,
     hazards: Sequence[str] | None = None,
+    guard: bool | str | Path = False,
     answers: Path | None = None,
     previous: Path | None = None,
     declaration: Declaration | None = None,
@@ -131,6 +134,9 @@ def run_audit(
         gates: instead of the protocol's own gates.
         suite: file of a mined suite (tier ``generated``), its card beside it; None takes the written one.
         hazards: only these; None is all.
+        guard: measure the guard in the same run, on the pairs of the suite's test cases: True takes the policy
+            ``default``, a text is another policy's name or file. False leaves it out: then detection is 10, and nothing
+            is met by mitigation.
         answers: the institution's answers to items 8 to 10.
         previous: an earlier audit (run folder, evidence.json or report.pdf) of the same cases and protocol; what
             changed since then stands in section R12.
@@ -156,6 +162,7 @@ def run_audit(
         check_declaration(declaration, fixed.regulatory, [h.id for h in fixed.criteria.hazards])
         if settings is not None:
             fixed.content.hashes[settings.name] = sha256_file(settings)
+        guarding = _guard(fixed.content, guard)
         refuse_unfit([s.model for s in subjects if not isinstance(s.model, str)], declaration)
         systems = []
         for number, subject in enumerate(subjects, start=1):
@@ -182,15 +189,19 @@ def run_audit(
                 _score(loaded, fixed.cases, run if resume else None, steps, number, len(systems))
                 for number, (loaded, resume) in enumerate(zip(systems, kept, strict=True), start=1)
             ]
+            guarded = (
+                None if guarding is None else audit_guard.measure(guarding, fixed.cases, run.store, steps)
+            )
             steps("Measuring and judging", 0, 0)
             evidence, assessments = _judge(
-                systems, results, fixed, run, steps,
+                systems, results, fixed, run, steps, guarded,
                 declaration=declaration,
                 options={
                     "offline": str(offline).lower(),
                     "hazards": ", ".join(hazards) if hazards else "all",
                     "settings": settings.name if settings else "none",
                     "suite": fixed.suite.mined.file if fixed.suite.mined else fixed.suite.tier,
+                    "guard": f"policy {guarded.policy}" if guarded else "not measured",
                 },
             )  # fmt: skip
             stage("Writing the report", 0, 0)
@@ -205,6 +216,12 @@ def run_audit(
             raise Interrupted(f"stopped; what was computed is kept in {run.path}, {again}") from None
         finally:
             run.close()
+
+
+def _guard(content: Content, guard: bool | str | Path) -> audit_guard.AuditGuard | None:
+    if not guard:
+        return None
+    return audit_guard.prepare(content, audit_guard.DEFAULT if guard is True else guard)
 
 
 def _subjects(models: Subjects, options: ModelOptions) -> list[Subject]:
@@ -245,6 +262,7 @@ def _judge(
     fixed: Fixed,
     run: RunFolder,
     steps: Steps,
+    guard: GuardRecord | None,
     *,
     declaration: Declaration,
     options: dict[str, str],
@@ -254,11 +272,11 @@ def _judge(
     names = labels([identity.name for identity in identities])
     criteria, content = fixed.criteria, fixed.content
     subjects = [
-        system(loaded.identity, found, criteria, label=name)
+        system(loaded.identity, found, criteria, label=name, guard=guard)
         for loaded, found, name in zip(systems, results, names, strict=True)
     ]
     records = [*subjects, *baselines(identities, results, fixed.cases, criteria, names)]
-    assessments = assess_all(records, criteria, fixed.answers)
+    assessments = assess_all(records, criteria, fixed.answers, guard)
     published = load_published(content)
     for name in (*TEMPLATES, *FONTS):
         content.touch(name)
@@ -275,11 +293,12 @@ def _judge(
         answers=fixed.answers,
         environment=environment(),
         systems=records,
+        guard=guard,
         assessments=[a.to_json() for a in assessments],
         comparisons=compare(records),
         published=published,
         arithmetic=own_arithmetic(records, assessments, criteria, published),
-        limits=limits(fixed.suite.tier),
+        limits=limits(fixed.suite.tier, guarded=guard is not None),
         regulatory=fixed.regulatory,
         soup=[*(of_system(record) for record in subjects), *collect()],
         steps=steps.taken,

@@ -85,6 +85,7 @@ class Settings(Record):
     protocol: str = "checklist"
     policy: Literal["", "none", "flag", "demote", "withhold"] = ""
     gates: list[Gate] = Field(default_factory=list)
+    guard: str = ""
     checklist_answers: str = ""
     content: str = ""
 
@@ -111,6 +112,12 @@ class Plan:
     def protocol(self) -> str:
         """Name, or the path of an own protocol file beside the settings."""
         name = self.settings.protocol
+        return str(self.file.parent / name) if Path(name).suffix in (".yaml", ".yml") else name
+
+    @property
+    def guard(self) -> str:
+        """Policy of the guard to measure: a name, or the path of an own file beside the settings; "" for none."""
+        name = self.settings.guard
         return str(self.file.parent / name) if Path(name).suffix in (".yaml", ".yml") else name
 
     @property
@@ -200,6 +207,10 @@ policy: ""
 # Gates of your own instead of the protocol's, read per hazard on one-sided 95 % bounds. Empty: the protocol's.
 gates: []
 #  - {{metric: inversion, at_most: 0.10, why: our risk committee, 2026-11-30}}
+
+# Measure clinsafe's guard beside the models: a policy by name (default, report, strict), or a policy file of your own.
+# Empty: the models alone.
+guard: ""
 
 checklist_answers: ""   # items 8 to 10: the file that `clinsafe checklist init` writes
 content: ""             # a folder of controlled content that wins over the packaged one

@@ -199,3 +199,25 @@ def test_address_and_time_out_reach_the_endpoint_and_no_other_model(tmp_path, mo
         assert all(o.offline for o in options.values())
     assert [o.base_url for o in seen[2].values()] == [None, None, "http://127.0.0.1:2/v1"]
     assert [o.timeout for o in seen[2].values()] == [60, 60, 7]
+
+
+@pytest.mark.slow
+def test_the_guard_is_shown_beside_the_models_in_eighty_columns(small_suite, tmp_path):
+    done = run(
+        "audit", "-m", "fake:words", "--guard", "--hazard", "negation", "--content", small_suite, "--out", "run",
+        "--no-sign", "--json", "figures.json", cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines[:-1])) <= 80
+    assert lines[-1].startswith("1 hazard held; report at ")
+    assert "fake:words with the guard, policy default, test cases only" in lines
+    assert any("D stays 10 where false alarms are not bounded" in line for line in lines)
+    figures = json.loads((tmp_path / "figures.json").read_text())
+    assert {"guarded.negation.residual@split=test", "guarded.negation.false_alarm@split=test"} <= set(figures)
+
+
+def test_a_guard_policy_that_is_not_there_is_one_line(tmp_path):
+    done = run("audit", "-m", "fake:words", "--guard-policy", "lenient", "--out", "run", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no policy is called 'lenient'" in one_line(done)

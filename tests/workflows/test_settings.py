@@ -30,6 +30,7 @@ def test_the_template_is_valid_and_declares_nothing_by_itself(written):
     (subject,) = plan.subjects(ModelOptions())
     assert subject.model == "minilm"
     assert plan.protocol == "checklist"
+    assert plan.guard == ""
     declared = plan.declaration.model_dump()
     assert {str(value) for value in declared.values()} == {"not declared", "not stated", "[]"}
 
@@ -86,7 +87,11 @@ def test_an_entry_keeps_its_own_options_and_the_command_line_wins(written):
 def test_a_folder_beside_the_file_is_found_from_anywhere(written, tmp_path, monkeypatch):
     (tmp_path / "model").mkdir()
     path = written(
-        lambda t: t.replace("  - minilm", "  - ./model").replace("protocol: checklist", "protocol: own.yaml")
+        lambda t: (
+            t.replace("  - minilm", "  - ./model")
+            .replace("protocol: checklist", "protocol: own.yaml")
+            .replace('guard: ""', "guard: ward.yaml")
+        )
     )
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
@@ -94,6 +99,8 @@ def test_a_folder_beside_the_file_is_found_from_anywhere(written, tmp_path, monk
     plan = load_settings(path)
     assert plan.subjects(ModelOptions())[0].model == str(tmp_path / "model")
     assert plan.protocol == str(tmp_path / "own.yaml")
+    assert plan.guard == str(tmp_path / "ward.yaml")
+    assert load_settings(written(lambda t: t.replace('guard: ""', "guard: strict"))).guard == "strict"
 
 
 def test_what_the_file_says_stands_in_the_evidence_with_its_hash(written, small_suite, tmp_path, monkeypatch):

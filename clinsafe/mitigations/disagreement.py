@@ -1,0 +1,180 @@
+"""Passages that contradict each other on what is asked (decision D2). Neither side is the right one for that."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations, product
+
+from clinsafe.guarded import Disagreement
+from clinsafe.mitigations.facts import TextFacts
+from clinsafe.mitigations.question import question_of
+from clinsafe.mitigations.stack import Stack
+from clinsafe.mitigations.topic import Lines, bare, covered, gainsays, lines_of
+from clinsafe.mitigations.whose import comparable, superseding
+from clinsafe.protocols import Fact, Finding, Passage, Span
+
+_TOUCHED = 0.55  # share of what is asked that the two sentences together must name
+_FOCUS = ("keys", "modifier_keys", "subject_keys", "core_keys", "target_keys", "scope_keys")
+_QUERY = re.compile(r"\b(?:the )?query\b", re.IGNORECASE)
+_PASSAGE = re.compile(r"(?:(?<=; )|(?<=\bin )|(?<=\band )|(?<=\. In ))(?:the )?passage\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What one passage says near what is asked; `named`: what each of its sentences names of it."""
+
+    place: int
+    passage: Passage
+    facts: TextFacts
+    lines: Lines
+    named: frozenset[frozenset[str]]
+
+
+def disagreements(
+    stack: Stack,
+    query: TextFacts,
+    passages: Sequence[tuple[Passage, TextFacts]],
+    alive: Callable[[], bool] = lambda: True,
+) -> tuple[tuple[Disagreement, ...], tuple[str, ...]]:
+    """Pairs of passages that contradict each other on what the query asks. The order of passages changes no pair.
+
+    Args:
+        query: facts of the query, or of the claim that it asks about.
+        passages: in the order of retrieval, with distinct ids.
+        alive: asked before each pair; when it says False, the rest is left and told.
+
+    Returns:
+        The disagreements in the order of retrieval, and what was not compared, one line each.
+    """
+    asked = question_of(query).keys
+    sides = []
+    for place, (passage, facts) in enumerate(passages):
+        if not alive():
+            return (), (_left(_pairs(len(passages)), _pairs(len(passages))),)
+        sides.append(_side(place, passage, facts, asked))
+    found: list[Disagreement] = []
+    missed: Counter[str] = Counter()
+    total = done = 0
+    pairs = list(combinations(sides, 2))
+    for total, (one, other) in enumerate(pairs):
+        if not alive():
+            break
+        done = total + 1
+        if comparable(one.passage, other.passage) and _meet(one, other, asked):
+            findings = _compare(stack, one, other, asked, missed)
+            if findings:
+                later = superseding(one.passage, other.passage)
+                found.append(Disagreement(one.passage.id, other.passage.id, findings, later))
+    lines = [
+        f"disagreements, {why} ({count} of {len(pairs)} pairs of passages)"
+        for why, count in sorted(missed.items())
+    ]
+    if done < len(pairs):
+        lines.append(_left(len(pairs) - done, len(pairs)))
+    return tuple(found), tuple(lines)
+
+
+def near(facts: TextFacts, lines: Lines, asked: frozenset[str]) -> TextFacts:
+    """The facts that touch what is asked: of the sentences that name some of it, those about a thing that is asked.
+
+    The negation filter weighs all that a sentence says, so of its facts a sentence is kept whole.
+    """
+    kept: dict[str, list[Fact]] = {name: [] for name in facts.by_filter}
+    for at, line in enumerate(lines.lines):
+        if asked.isdisjoint(line.keys):
+            continue
+        for name, rows in lines.by_line.get(at, {}).items():
+            whole = name == "negation"
+            kept[name] += rows if whole else [fact for fact in rows if not asked.isdisjoint(_focus(fact))]
+    return TextFacts({name: tuple(rows) for name, rows in kept.items()}, facts.unchecked)
+
+
+def _pairs(count: int) -> int:
+    return count * (count - 1) // 2
+
+
+def _left(count: int, total: int) -> str:
+    return f"disagreements: ran out of time, {count} of {total} pairs of passages were not compared"
+
+
+def _side(place: int, passage: Passage, facts: TextFacts, asked: frozenset[str]) -> _Side:
+    lines = lines_of(facts)
+    named = frozenset(asked & line.keys for line in lines.lines) - {frozenset()}
+    return _Side(place, passage, near(facts, lines, asked), lines, named)
+
+
+def _compare(
+    stack: Stack, one: _Side, other: _Side, asked: frozenset[str], missed: Counter[str]
+) -> tuple[Finding, ...]:
+    """Conflicts on what is asked, the first passage on the query's side."""
+    # Filters need not be symmetric: a pair is always compared the same way round, whatever the order of retrieval.
+    turned = (one.passage.text, one.passage.id) > (other.passage.text, other.passage.id)
+    left, right = (other, one) if turned else (one, other)
+    comparison = stack.compare(left.facts, right.facts)
+    findings = tuple(
+        _reworded(finding, left, right, turned)
+        for finding in comparison.conflicts
+        if gainsays(finding, _at(right, finding.hazard, finding.passage_span))
+        and _touches(finding, left, right, asked)
+    )
+    if not findings:
+        missed.update(f"{name}: {why}" for name, why in comparison.unchecked.items())
+    return findings
+
+
+def _meet(one: _Side, other: _Side, asked: frozenset[str]) -> bool:
+    """Whether two sentences share a thing that is asked and together name enough of it."""
+    return any(
+        mine & theirs and covered(asked, mine | theirs) >= _TOUCHED
+        for mine, theirs in product(one.named, other.named)
+    )
+
+
+def _at(side: _Side, hazard: str, span: Span) -> list[Fact]:
+    return [fact for fact in side.facts.by_filter.get(hazard, ()) if fact.span == span]
+
+
+def _touches(finding: Finding, left: _Side, right: _Side, asked: frozenset[str]) -> bool:
+    """Whether a conflict is about what is asked: its thing is named there, and the two sentences name most of it."""
+    spans = (left, finding.query_span), (right, finding.passage_span)
+    focus: set[str] = set()
+    around: set[str] = set()
+    for side, span in spans:
+        around |= side.lines.lines[side.lines.at(span)].keys
+        for fact in _at(side, finding.hazard, span):
+            focus |= _focus(fact)
+    if focus and focus.isdisjoint(asked):
+        return False
+    return covered(asked, frozenset(around)) >= _TOUCHED
+
+
+def _focus(fact: Fact) -> frozenset[str]:
+    """Bare keys of the thing a fact is about; of a number without an owner, of what it stands by."""
+    normal = fact.normal
+    if "forms" in normal and not normal["subject_keys"]:
+        return frozenset(map(bare, normal["near_keys"]))
+    return frozenset(bare(key) for name in _FOCUS for key in normal.get(name) or ())
+
+
+def _reworded(finding: Finding, left: _Side, right: _Side, turned: bool) -> Finding:
+    """The finding with both passages named, the first in retrieval on the query's side."""
+    sentence = _QUERY.sub(_name(left), finding.sentence, count=1)
+    sentence = _PASSAGE.sub(_name(right), sentence, count=1)
+    sentence = sentence[:1].upper() + sentence[1:]
+    if not turned:
+        return replace(finding, sentence=sentence)
+    return replace(
+        finding,
+        sentence=sentence,
+        query_span=finding.passage_span,
+        passage_span=finding.query_span,
+        query_normal=finding.passage_normal,
+        passage_normal=finding.query_normal,
+    )
+
+
+def _name(side: _Side) -> Callable[[re.Match[str]], str]:
+    return lambda _: f'passage "{side.passage.id}"'  # a function: an id may hold a backslash

@@ -1,0 +1,1 @@
+"""What people need to look after a guard in use: the decision log."""

@@ -1,0 +1,1 @@
+"""What a RAG application did, question by question: traces, and later what they say about its stages."""
