@@ -151,9 +151,14 @@ class GuardedAnswer:
     def context(self) -> str:
         """All annotated passages, for a prompt; what is withheld is named, its text is not given."""
         parts = [p.annotated for p in self.passages]
-        parts += [f"[{p.passage.id}: withheld. {'; '.join(p.reasons)}]" for p in self.withheld]
-        parts += [f"[note: {note}]" for note in self.notes]
+        parts += [f"[clinsafe | WITHHELD {_line(p.passage.id)} | {_line('; '.join(p.reasons))}]" for p in self.withheld]
+        parts += [f"[clinsafe | note: {_line(note)}]" for note in self.notes]
         return "\n\n".join(parts)
+
+
+def _line(text: str) -> str:
+    """One line that cannot close its bracket: an id comes from whoever wrote the passage."""
+    return " ".join(text.translate({ord("["): "(", ord("]"): ")"}).split())
 
 
 class Guard(Protocol):

@@ -35,7 +35,8 @@ LONG = (
     "reports/test_evidence", "cli/test_paper", "benchmarks/test_suite", "adapters/test_encoders",
     "benchmarks/test_real_text", "reports/test_container", "reports/test_sign_and_check", "reports/test_changes",
     "scale/test_annotate", "scale/test_store", "workflows/test_tiers", "reports/test_mined_reports",
-    "cli/test_guard_bench",
+    "cli/test_guard_bench", "reports/test_guard_pages", "workflows/test_audit_guard", "adapters/test_haystack",
+    "adapters/test_llamaindex", "adapters/test_langchain", "mitigations/test_nli", "mitigations/test_annotation",
 )  # fmt: skip
 """Files that take more than ten seconds, the longest first."""
 
@@ -49,7 +50,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def _own_configuration(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
-    for name in ("CLINSAFE_PASSPHRASE", "BI_ENCODER_MODEL"):
+    for name in ("CLINSAFE_PASSPHRASE", "BI_ENCODER_MODEL", "CLINSAFE_LOG_KEY", "CLINSAFE_LOG_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
 

@@ -23,6 +23,7 @@ PassageIds: TypeAlias = Literal["plain", "hashed"]
 _CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/+-]{0,79}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _HASHED = "hmac:"
+_MADE = "unnamed-"  # an id that the guard made of a text is a plain hash of it, which can be guessed
 _WHY = {  # what a reason for "not checked" holds -> its code
     "times in a row": "resting", "out of time": "timeout", "failed with": "error", "too long": "too_long",
     "made without this filter": "not_read", "overloaded": "overloaded",
@@ -59,7 +60,8 @@ def record_of(
         raise UsageError(f"passage ids are recorded {' or '.join(get_args(PassageIds))}, not {passage_id!r}")
 
     def named(id_: str) -> str:
-        if passage_id == "plain" and 0 < len(id_) <= 128 and not id_.startswith(_HASHED) and _no_blank(id_):
+        own = 0 < len(id_) <= 128 and not id_.startswith((_HASHED, _MADE)) and _no_blank(id_)
+        if passage_id == "plain" and own:
             return id_
         return _HASHED + digest(id_)
 

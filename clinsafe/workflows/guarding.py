@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from clinsafe.content import Content
 from clinsafe.errors import UsageError
@@ -34,6 +34,7 @@ def build_guard(
     nli: str | NliFilter | None = None,
     log: DecisionLog | None = None,
     digest: Callable[[str], str] | None = None,
+    passage_ids: Literal["plain", "hashed"] = "plain",
 ) -> RetrievalGuard:
     """A guard that checks passages for a query.
 
@@ -48,6 +49,7 @@ def build_guard(
             `clinsafe.workflows.nli_calibration.load_filter` made; None runs none, and every answer says so.
         log: where decisions are recorded, see `clinsafe.oversight`.
         digest: keyed hash of a text for the log; None takes that of the log's own key.
+        passage_ids: ``hashed`` where the ids of passages identify a patient.
 
     Raises:
         ClinsafeError: one line on what is wrong and what would be valid.
@@ -64,7 +66,7 @@ def build_guard(
 
     chosen = load_policy(policy, content, (*filter_names(content), NLI))
     advice = _advice(stack, nli, content)
-    record = _recorder(log, digest) if log is not None else None
+    record = _recorder(log, digest, passage_ids) if log is not None else None
     return RetrievalGuard(
         stack,
         chosen,
@@ -91,7 +93,9 @@ def _advice(stack: Stack, nli: str | NliFilter | None, content: Content) -> Stac
     return Stack({NLI: found}, stack.reader)
 
 
-def _recorder(log: DecisionLog, digest: Callable[[str], str] | None) -> Callable[[GuardedAnswer], None]:
+def _recorder(
+    log: DecisionLog, digest: Callable[[str], str] | None, passage_ids: Literal["plain", "hashed"]
+) -> Callable[[GuardedAnswer], None]:
     from clinsafe.oversight.records import record_of
 
     key = getattr(getattr(log, "log", log), "key", None)
@@ -102,6 +106,6 @@ def _recorder(log: DecisionLog, digest: Callable[[str], str] | None) -> Callable
         )
 
     def record(answer: GuardedAnswer) -> None:
-        log.append(record_of(answer, digest=hashed, now=datetime.now(UTC)))
+        log.append(record_of(answer, digest=hashed, now=datetime.now(UTC), passage_id=passage_ids))
 
     return record

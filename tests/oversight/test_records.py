@@ -14,7 +14,7 @@ from clinsafe.guarded import GuardedAnswer, GuardedPassage
 from clinsafe.oversight.jsonl import JsonlLog
 from clinsafe.oversight.records import record_of
 from clinsafe.oversight.sql import SqlLog
-from clinsafe.protocols import Finding
+from clinsafe.protocols import Finding, Passage
 from tests.oversight.kit import CANARY, KEY, NOON, answer
 
 PARTS = [CANARY, *CANARY.split(), CANARY.lower(), CANARY.upper(), CANARY[2:11]]
@@ -188,3 +188,13 @@ def test_the_canary_is_not_in_the_bytes_on_disk(tmp_path):
     base.close()
     assert b"note-1" in on_disk  # the search would find what is there
     assert not [part for part in PARTS if part.encode() in on_disk]
+
+
+def test_an_id_that_was_made_of_a_text_is_hashed_with_the_key() -> None:
+    from clinsafe.adapters.retrievers import passages
+
+    made = passages(["a short text that can be guessed"])[0][0].id
+    row = GuardedPassage(Passage(made, "a short text that can be guessed"), 1, 1, "keep")
+    answer = GuardedAnswer("q", False, (row,))
+    found = record_of(answer, digest=lambda text: f"keyed{len(text)}", now=NOON)
+    assert found["passages"][0]["id"] == f"hmac:keyed{len(made)}"

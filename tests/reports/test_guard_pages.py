@@ -22,7 +22,7 @@ from tests.conftest import write_small
 from tests.tiers import mined, write_mined
 from tests.workflows.test_audit_guard import Knows, conflicts
 
-pytestmark = pytest.mark.usefixtures("shared_intervals")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("shared_intervals")]  # whole audits are made
 
 
 @pytest.fixture(scope="module")
