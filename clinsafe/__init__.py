@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from clinsafe.mitigations.facts import TextFacts
     from clinsafe.mitigations.stack import Comparison
     from clinsafe.protocols import DecisionLog
+    from clinsafe.rag.recorder import Recorder
     from clinsafe.workflows.audit import AuditResult, Subjects
 
-__all__ = ["audit", "compare", "guard", "read"]
+__all__ = ["audit", "compare", "guard", "read", "record"]
 
 
 def audit(models: Subjects, *, out: str | Path | None = None, **options: Any) -> AuditResult:
@@ -134,3 +135,33 @@ def compare(
     from clinsafe.workflows import guard
 
     return guard.compare(a, b, filters=filters, model=model)
+
+
+def record(path: str | Path, *, text: bool = False, key: str | Path | None = None, **about: Any) -> Recorder:
+    """Watch an application answer questions and append a trace of each to a file; see ``docs/record.md``.
+
+    A decorator for the function that answers (plain, ``async``, a stream), or ``with record.question(text) as trace``,
+    or a LangChain callback (`clinsafe.adapters.langchain_record.TraceHandler`).
+
+    Args:
+        path: file of traces, JSON Lines; its folder must be there.
+        text: whether texts are written. Without it there are lengths, ids, ranks, scores and times (decision D11).
+        key: file of a log key (``clinsafe log init``): each text's keyed hash is written beside its length.
+        **about: what holds for every trace: ``corpus``, ``task``, ``slices``, ``versions`` … as
+            `clinsafe.rag.trace.Trace` has them.
+
+    Returns:
+        The recorder. Whatever fails in it later is counted in ``failures`` and never reaches the application.
+
+    Raises:
+        clinsafe.errors.ClinsafeError: one line on what is wrong and what would be valid.
+    """
+    from clinsafe.adapters.retrievers import passages
+    from clinsafe.rag.recorder import Recorder
+
+    digest = None
+    if key is not None:
+        from clinsafe.oversight.keys import load_key
+
+        digest = load_key(Path(key)).digest
+    return Recorder(path, passages, text=text, digest=digest, about=about)

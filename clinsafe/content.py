@@ -14,8 +14,9 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -87,8 +88,9 @@ class Content:
         return path
 
     def yaml(self, name: str, model: type[R]) -> R:
-        """One YAML file as a validated record."""
-        return load_yaml(self.touch(name), model)
+        """One YAML file as a validated record; the same one again while the file holds the same text."""
+        path = self.touch(name)
+        return cast(R, _kept(path, _read(path), model))
 
     def jsonl(self, name: str, model: type[R]) -> list[R]:
         """A JSON Lines file as validated records."""
@@ -110,23 +112,36 @@ def load_yaml(path: Path, model: type[R]) -> R:
     Raises:
         ContentError: with file, line and field of the first fault; duplicate keys are faults.
     """
-    text = _read(path)
+    return _validated(path, _read(path), model)
+
+
+def _validated(path: Path, text: str, model: type[R]) -> R:
+    loader = None
     try:
-        tree = yaml.compose(text, Loader=LOADER)
+        loader = LOADER(text)
+        tree = loader.get_single_node()
         if tree is None:
             raise ContentError(path, 1, None, "the file is empty")
         _refuse_duplicates(path, tree)
-        data = yaml.load(text, Loader=LOADER)  # noqa: S506 - BaseLoader builds only str, list, dict
+        data = loader.construct_document(tree)  # of the same tree: parsing takes most of the time
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise ContentError(path, line, None, f"not valid YAML: {error.problem}") from error
     except (yaml.YAMLError, RecursionError) as error:
         raise ContentError(path, None, None, f"not valid YAML: {error}") from error
+    finally:
+        if loader is not None:
+            loader.dispose()
     try:
         return model.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         raise ContentError(path, _line_of(tree, first["loc"]), *_explain(first, model)) from error
+
+
+# A process asks for the same rule packs again and again: with every guard, and twice an audit. What was valid once is
+# taken from here as long as the file holds the same text. Records are frozen.
+_kept = lru_cache(maxsize=64)(_validated)
 
 
 def load_jsonl(path: Path, model: type[R]) -> list[R]:

@@ -61,10 +61,23 @@ def bounded(query: Sequence[Fact], passage: Sequence[Fact]) -> tuple[Sequence[Fa
 
 def _distinct(facts: Iterable[Fact]) -> list[Fact]:
     """Of facts with equal normal forms and rules the first."""
-    first: dict[object, Fact] = {}
+    kept: list[Fact] = []
+    alike: dict[object, Fact] = {}  # most facts differ in their keys already, which are quicker to look up
+    met: set[object] = set()
     for fact in facts:
-        first.setdefault((fact.rule, frozenset(fact.normal.items())), fact)
-    return list(first.values())
+        first = alike.setdefault((fact.rule, fact.normal.get("keys")), fact)
+        if first is not fact:
+            met.add(_whole(first))
+            whole = _whole(fact)
+            if whole in met:
+                continue
+            met.add(whole)
+        kept.append(fact)
+    return kept
+
+
+def _whole(fact: Fact) -> object:
+    return fact.rule, frozenset(fact.normal.items())
 
 
 def _read(facts: Sequence[Fact]) -> list[Fact]:

@@ -19,10 +19,11 @@ SCHEMA_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """Where the facts of one filter stand that have a key, and those that have none."""
+    """Where the facts of one filter stand that have a key, and those that have none; the keys of all of them."""
 
     by_key: Mapping[str, Sequence[int]]
     keyless: Sequence[int]
+    keys: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +40,24 @@ class TextFacts:
     by_filter: Mapping[str, tuple[Fact, ...]]
     unchecked: Mapping[str, str] = field(default_factory=dict)
     keys: Mapping[str, frozenset[str] | None] = field(init=False)
-    _places: dict[str, _Places] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _places: Mapping[str, _Places] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        keys = {name: _all_keys(facts) for name, facts in self.by_filter.items()}
+        places = {name: _places_of(facts) for name, facts in self.by_filter.items()}  # asked at every query
+        keys = {name: None if found.keyless else found.keys for name, found in places.items()}
+        object.__setattr__(self, "_places", places)
         object.__setattr__(self, "keys", keys)
 
     def near(self, name: str, keys: frozenset[str] | None) -> tuple[Fact, ...]:
         """The facts of one filter that share a key, or have none; all of them where `keys` is None."""
-        facts = tuple(self.by_filter.get(name, ()))
+        facts = self.by_filter.get(name, ())
         if keys is None or not facts:
-            return facts
-        if (places := self._places.get(name)) is None:  # gone through once, then asked at every query
-            places = self._places[name] = _places_of(facts)
-        by_key, near = places.by_key, set(places.keyless)
-        for key in keys & by_key.keys():
-            near.update(by_key[key])
-        return facts if len(near) == len(facts) else tuple(facts[at] for at in sorted(near))
+            return tuple(facts)
+        places = self._places[name]
+        near = set(places.keyless)
+        for key in keys & places.keys:
+            near.update(places.by_key[key])
+        return tuple([facts[at] for at in sorted(near)])
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON; `from_json` gives an equal value back."""
@@ -95,17 +97,7 @@ def _places_of(facts: Sequence[Fact]) -> _Places:
         else:
             for key in own:
                 by_key.setdefault(key, []).append(at)
-    return _Places(by_key, keyless)
-
-
-def _all_keys(facts: Sequence[Fact]) -> frozenset[str] | None:
-    keys: set[str] = set()
-    for fact in facts:
-        own = fact.normal.get("keys")
-        if own is None:
-            return None
-        keys |= own
-    return frozenset(keys)
+    return _Places(by_key, keyless, frozenset(by_key))
 
 
 def _is_keys(name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -34,13 +35,15 @@ def load_pack(content: Content | None, name: str, model: type[P]) -> P:
     """
     content = content or Content()
     pack = content.yaml(f"mitigations/{name}.yaml", model)
-    _unique_ids(content.path(f"mitigations/{name}.yaml"))
+    path = content.path(f"mitigations/{name}.yaml")
+    _unique_ids(path, path.read_text(encoding="utf-8"))
     return pack
 
 
-def _unique_ids(path: Path) -> None:
+@lru_cache(maxsize=32)  # as `Content.yaml` keeps what it read
+def _unique_ids(path: Path, text: str) -> None:
     seen: dict[str, int] = {}
-    waiting = [yaml.compose(path.read_text(encoding="utf-8"), Loader=LOADER)]
+    waiting = [yaml.compose(text, Loader=LOADER)]
     while waiting:
         node = waiting.pop(0)
         if isinstance(node, yaml.SequenceNode):

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 from clinsafe.mitigations.deadline import Deadline, TimedOut
@@ -14,7 +15,9 @@ from clinsafe.mitigations.facts import TextFacts
 from clinsafe.protocols import Fact, Filter, Finding, Span
 from clinsafe.text import Reader, Reading
 
+K = TypeVar("K")
 T = TypeVar("T")
+_Pairs = dict[str, tuple[tuple[Fact, ...], tuple[Fact, ...]]]
 PATIENCE, REST = 3, 60.0  # time-outs in a row after which a filter is left alone, and for how many seconds
 log = logging.getLogger(__name__)
 log.addHandler(logging.NullHandler())  # a library is silent unless its user asks for a log
@@ -88,40 +91,94 @@ class Stack:
 
     def compare(self, query: TextFacts, passage: TextFacts) -> Comparison:
         """All findings between two read texts."""
-        pairs: dict[str, tuple[tuple[Fact, ...], tuple[Fact, ...]]] = {}
-        missing = {
-            name: "read: the stored facts were made without this filter"
-            for name in self.filters
-            for side in (query, passage)
-            if name not in side.by_filter and name not in side.unchecked
-        }
+        return self.compare_all(query, (passage,))[0]
+
+    def compare_all(self, query: TextFacts, passages: Sequence[TextFacts]) -> list[Comparison]:
+        """`compare` with each passage in turn; quicker, for all of them are one watched call.
+
+        Each pair still has the whole time limit: where all together take longer, what is left is compared pair by pair.
+        """
+        met = [self._met(query, passage) for passage in passages]
+        done = self._ahead(met) if len(met) > 1 else {}
+        compared = []
+        for at, (passage, pairs) in enumerate(zip(passages, met, strict=True)):
+            ahead = {name: done[at, name] for name in pairs if (at, name) in done}
+            act = partial(self._pair, pairs)
+            found, unchecked = self._each(list(pairs), act, "compare", ahead)
+            reasons = {**self._missing(query, passage), **query.unchecked, **passage.unchecked, **unchecked}
+            compared.append(
+                Comparison(found, {name: why for name, why in reasons.items() if name in self.filters})
+            )
+        return compared
+
+    def _met(self, query: TextFacts, passage: TextFacts) -> _Pairs:
+        """Filter -> the facts of both sides that it is to compare; those with nothing to compare are left out."""
+        pairs: _Pairs = {}
         for name in self.filters:
             asked = query.by_filter.get(name, ())
             near = passage.near(name, query.keys[name]) if asked else ()
             if near:
                 pairs[name] = asked, near
-        found, unchecked = self._each(
-            list(pairs), lambda name: tuple(self.filters[name].compare(*pairs[name])), "compare"
-        )
-        reasons = {**missing, **query.unchecked, **passage.unchecked, **unchecked}
-        return Comparison(found, {name: why for name, why in reasons.items() if name in self.filters})
+        return pairs
+
+    def _missing(self, query: TextFacts, passage: TextFacts) -> dict[str, str]:
+        return {
+            name: "read: the stored facts were made without this filter"
+            for name in self.filters
+            for side in (query, passage)
+            if name not in side.by_filter and name not in side.unchecked
+        }
+
+    def _pair(self, pairs: _Pairs, name: str) -> tuple[Finding, ...]:
+        return tuple(self.filters[name].compare(*pairs[name]))
+
+    def _ahead(self, met: Sequence[_Pairs]) -> dict[tuple[int, str], tuple[Finding, ...] | BaseException]:
+        """By place and filter what the filters say of these pairs, so far as they come in the time for one."""
+        waiting = [(at, name) for at, pairs in enumerate(met) for name in pairs if not self._rest(name)]
+        done: dict[tuple[int, str], tuple[Finding, ...] | BaseException] = {}
+        try:
+            self.deadline.call(_run, waiting, lambda task: self._pair(met[task[0]], task[1]), done)
+        except TimedOut:
+            waiting.clear()  # for the call goes on: it ends with the filter that it is at
+        return dict(done)
+
+    def _rest(self, name: str) -> bool:
+        """Whether a filter is left alone for now; else each passage would wait for it again."""
+        return time.monotonic() < self._rests.get(name, 0.0)
 
     def _each(
-        self, names: Sequence[str], act: Callable[[str], tuple[T, ...]], what: str
+        self,
+        names: Sequence[str],
+        act: Callable[[str], tuple[T, ...]],
+        what: str,
+        ahead: Mapping[str, tuple[T, ...] | BaseException] | None = None,
     ) -> tuple[dict[str, tuple[T, ...]], dict[str, str]]:
-        """Let these filters act, one after another in one watched call; one that runs out of time is left out."""
+        """Let these filters act, one after another in one watched call; one that runs out of time is left out.
+
+        Args:
+            ahead: what came of some of them before.
+        """
         found: dict[str, tuple[T, ...]] = {}
         unchecked: dict[str, str] = {}
+        done = dict(ahead or {})
         for name in names:
-            if time.monotonic() < self._rests.get(name, 0.0):  # else each passage would wait for it again
+            if name not in done and self._rest(name):
                 unchecked[name] = (
                     f"{what}: ran out of time {PATIENCE} times in a row, not asked for {REST:.0f} s"
                 )
-        waiting = [name for name in names if name not in unchecked]
-        while waiting:
-            done: dict[str, tuple[T, ...] | BaseException] = {}
+        while True:
+            for name, result in list(done.items()):
+                if isinstance(result, BaseException):
+                    unchecked[name] = _reason(name, what, result)
+                else:
+                    found[name] = result
+                    self._late[name] = 0
+            waiting = [name for name in names if name not in found and name not in unchecked]
+            if not waiting:
+                return found, unchecked
+            done = {}
             try:
-                self.deadline.call(self._run, tuple(waiting), act, done)
+                self.deadline.call(_run, waiting, act, done)
             except TimedOut as error:
                 late = next((name for name in waiting if name not in done), None)
                 if late is not None:  # None: the last one came back in this very moment
@@ -129,33 +186,13 @@ class Stack:
                     self._late[late] += 1
                     if self._late[late] % PATIENCE == 0:
                         self._rests[late] = time.monotonic() + REST
-            for name, result in list(done.items()):
-                if isinstance(result, BaseException):
-                    unchecked[name] = _reason(name, what, result)
-                else:
-                    found[name] = result
-                    self._late[name] = 0
-            waiting = [name for name in waiting if name not in found and name not in unchecked]
-        return found, unchecked
-
-    def _run(
-        self,
-        names: Sequence[str],
-        act: Callable[[str], tuple[T, ...]],
-        done: dict[str, tuple[T, ...] | BaseException],
-    ) -> None:
-        for name in names:
-            try:
-                done[name] = act(name)
-            except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything; the pair is unchecked
-                done[name] = error
 
     def check(self, query: str, passages: Sequence[str]) -> list[Comparison]:
         """Compare a query with passages that were not read before: only sentences that can matter are parsed."""
         reading = self.reader.read(query)
         asked = self.facts(reading)
         keys = frozenset().union(*(sentence.keys for sentence in reading.sentences))
-        return [self.compare(asked, self.facts(self._narrowed(text, keys))) for text in passages]
+        return self.compare_all(asked, [self.facts(self._narrowed(text, keys)) for text in passages])
 
     def _narrowed(self, text: str, keys: frozenset[str]) -> Reading:
         reading = self.reader.read(text)
@@ -165,6 +202,16 @@ class Stack:
             if not keys.isdisjoint(sentence.keys)
         ]
         return reading.only(near)
+
+
+def _run(
+    tasks: Sequence[K], act: Callable[[K], tuple[T, ...]], done: dict[K, tuple[T, ...] | BaseException]
+) -> None:
+    for task in tasks:
+        try:
+            done[task] = act(task)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - it may raise anything; the pair is unchecked
+            done[task] = error
 
 
 def _reason(name: str, what: str, error: BaseException) -> str:

@@ -495,6 +495,19 @@ def test_several_processes_and_threads_write_whole_lines(tmp_path):
     assert len({trace.id for trace in found if isinstance(trace, Trace)}) == 101
 
 
+def test_an_append_waits_for_the_lock_and_not_for_ever(tmp_path):
+    from filelock import FileLock, Timeout
+
+    from clinsafe.rag.appending import LineFile
+
+    file = LineFile(tmp_path / "t.jsonl", patience=0.05)
+    with FileLock(tmp_path / "t.jsonl.lock"), ThreadPoolExecutor(1) as pool, pytest.raises(Timeout):
+        pool.submit(file.append, "mine").result()
+    assert not file.path.exists()
+    file.append("mine")
+    assert file.path.read_text() == "mine\n"
+
+
 def test_a_disk_that_fills_up_leaves_no_half_line(tmp_path, monkeypatch):
     import io
 

@@ -66,8 +66,9 @@ def _findings(query: Sequence[Fact], passage: Sequence[Fact], hazard: str) -> li
 def _pairs(ours: Sequence[Side], theirs: Sequence[Side]) -> list[_Pair]:
     named: dict[str, list[int]] = {}
     around: dict[str, list[int]] = {}
+    wanted = frozenset().union(*(one.wide | one.core for one in ours))
     for j, other in enumerate(theirs):
-        for key in other.wide:
+        for key in other.wide & wanted:
             (named if key in other.core else around).setdefault(key, []).append(j)
     pairs = []
     for i, one in enumerate(ours):

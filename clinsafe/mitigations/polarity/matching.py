@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from clinsafe.mitigations.align import coverage, mass, overlap
@@ -67,11 +67,13 @@ def pairs(query: Sequence[Fact], passage: Sequence[Fact], generic: frozenset[str
     if len(query) * len(passage) > _MOST:
         query, passage = _told_once(query), _told_once(passage)
     yield from _same_words(query, passage, effort)
-    mine, theirs = _index(query), _index(passage)
+    ours, others = list(_distinct(query)), list(_distinct(passage))
+    wanted = {fact.normal["key"] for fact in (*ours, *others)}
+    mine, theirs = _index(query, wanted), _index(passage, wanted)
     own = {False: mine, True: theirs}
     done: set[tuple[str, int, int]] = set()
-    for one, other, turned in ((query, theirs, False), (passage, mine, True)):
-        for fact in _distinct(one):
+    for one, other, turned in ((ours, theirs, False), (others, mine, True)):
+        for fact in one:
             rows = other.get(fact.normal["key"], ())
             effort.spend(len(rows))
             found = _best(_signed(fact), rows, generic)
@@ -117,8 +119,9 @@ def _distinct(facts: Sequence[Fact]) -> Iterator[Fact]:
 
 def _same_words(query: Sequence[Fact], passage: Sequence[Fact], effort: Effort) -> Iterator[Match]:
     """Two sentences of the same content words, of which one is a denial and the other none."""
-    senses = Index(_senses(passage))
-    for one in _senses(query):
+    asked = _senses(query)
+    senses = Index(_senses(passage) if asked else ())
+    for one in asked:
         wide = one.normal["wide_keys"]
         for other in senses.at(senses.sharing("wide_keys", wide, len(wide) - 1), effort):
             if abs(len(wide) - len(other.normal["wide_keys"])) > 1 or not _one_more(one.normal, other.normal):
@@ -161,17 +164,19 @@ def _exempt(normal: Any) -> bool:
     return bool(normal["asked"] or normal["relative"])
 
 
-def _index(facts: Sequence[Fact]) -> Rows:
+def _index(facts: Sequence[Fact], wanted: Set[str]) -> Rows:
+    """The facts with one of the wanted keys."""
     found: Rows = {}
     for fact in facts:
         normal = fact.normal
-        if normal["asked"] or normal["kind"] == "sense":
+        if normal["asked"] or normal["kind"] == "sense" or wanted.isdisjoint(normal["keys"]):
             continue
         if normal["kind"] == "signed":
             found.setdefault(normal["key"], []).append((fact, -1))
         else:
             for at, (key, *_) in enumerate(normal["words"]):
-                found.setdefault(key, []).append((fact, at))
+                if key in wanted:
+                    found.setdefault(key, []).append((fact, at))
     return found
 
 
