@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 
 _LIGHT_KEYS = """
 patient person people woman women man men boy girl child year old day week month hour today yesterday tomorrow
@@ -14,6 +15,7 @@ _LIGHT = frozenset(_LIGHT_KEYS.split())
 _LIGHT_WEIGHT, _NUMBER_WEIGHT = 0.3, 0.4
 
 
+@lru_cache(maxsize=65536)
 def weight(key: str) -> float:
     """How much a shared key says: 1 for a content word, less for a number or a word that any note holds."""
     if key.removeprefix("=") in _LIGHT:

@@ -8,6 +8,7 @@ from typing import Any
 
 from clinsafe.mitigations.asking import PAST
 from clinsafe.mitigations.facts import TextFacts
+from clinsafe.mitigations.same import narrowed
 from clinsafe.mitigations.topic import Line, heavy, lines_of
 from clinsafe.protocols import Fact, Span
 
@@ -46,7 +47,7 @@ def question_of(claim: TextFacts) -> Question:
     negation = claim.by_filter.get("negation", ())
     return Question(
         Line(where, named, tuple(mark for line in lines for mark in line.marks)),
-        heavy(named) or named,
+        narrowed(heavy(named) or named),
         _asks_for_the_past(claim),
         any(fact.normal.get("if") for fact in negation),
         any(fact.normal.get("sign") == -1 or fact.normal.get("cues") for fact in negation),

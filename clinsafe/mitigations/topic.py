@@ -13,6 +13,7 @@ from typing import Any
 
 from clinsafe.mitigations.align import weight
 from clinsafe.mitigations.facts import TextFacts
+from clinsafe.mitigations.same import same, widened
 from clinsafe.protocols import Fact, Finding, Span
 from clinsafe.text.tokens import stem_of
 
@@ -23,6 +24,9 @@ minimum during while before after following since against first line drug medici
 start continue take taken need require order level value date risk drink use
 mg g mcg kg ml l mmol mol unit iu microgram milligram gram millilitre hour week month daily twice once time long term
 currently regular definite diagnosed diagnosis experience suffer report present contraindicated contraindication
+come go show find found get got have turn make let know think thought say ever never still true truly really actual
+already sure moment recent recently kind sort any all every last new now today someone somebody everyone anyone
+possible recognised confirm confirmed
 """
 _MEANS_WORDS = """
 urine serum blood test scan ct mri ultrasound radiograph xray film biopsy swab culture examination screen screening ecg
@@ -43,13 +47,13 @@ def means() -> frozenset[str]:
 
 
 def _stems(words: str) -> frozenset[str]:
-    return frozenset(form for word in words.split() for form in (word, stem_of(word)))
+    return frozenset(form for word in words.split() for form in (word, stem_of(word), bare(stem_of(word))))
 
 
 @lru_cache(maxsize=65536)
 def bare(key: str) -> str:
-    """A key without the filters' signs."""
-    return key.lstrip("=@^+")
+    """A key without the filters' signs, one for all that ask for the same thing."""
+    return same(key.lstrip("=@^+"))
 
 
 @lru_cache(maxsize=65536)
@@ -116,7 +120,7 @@ def lines_of(facts: TextFacts) -> Lines:
         normal = fact.normal
         if normal.get("kind") == "sense":
             place = fact.span.start, fact.span.end
-            keys = frozenset(map(bare, normal["wide_keys"]))
+            keys = widened(frozenset(map(bare, normal["wide_keys"])))
             found.setdefault(place, Line(fact.span, keys, normal["marks"], words.get(place, frozenset())))
     lines = tuple(found[place] for place in sorted(found)) or _whole(facts)
     made = Lines(lines, {}, tuple(line.span.start for line in lines))

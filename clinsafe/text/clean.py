@@ -51,6 +51,8 @@ class Cleaned:
 
     def span(self, start: int, end: int) -> Span:
         """The original characters behind cleaned ``[start, end)``; a replaced sign counts as a whole."""
+        if len(self._clean) == 1:  # nothing was replaced
+            return Span(start, max(start, end))
         return Span(self._at(start, False), max(self._at(end, True), self._at(start, False)))
 
     def _at(self, position: int, end: bool) -> int:

@@ -77,7 +77,7 @@ class Reading:
 
     def token_span(self, tokens: Sequence[Token]) -> Span:
         """Original range from the first to the last of these tokens."""
-        return self.cleaned.span(tokens[0].start, max(token.end for token in tokens))
+        return self.cleaned.span(tokens[0].start, max([token.end for token in tokens]))
 
     def parse(self, sentence: Sentence) -> Any:
         """The sentence's spaCy Doc, token for token, or None: no pipeline, or not among the candidates."""

@@ -72,7 +72,7 @@ class Vocabulary:
     lower: Mapping[str, tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]]
     keys: Mapping[str, str]
     openers: Openers
-    _seen: dict[str, tuple[str, str, str]] = field(default_factory=dict, repr=False)
+    _seen: dict[str, tuple[str, str, str, bool]] = field(default_factory=dict, repr=False)
 
     def key(self, lower: str) -> str:
         """Canonical key of a lower-cased word."""
@@ -83,45 +83,48 @@ class Vocabulary:
         """The tokens of ``text[start:end]``, abbreviations and phrases spelled out."""
         found = [(m.group(), m.start(), m.end()) for m in TOKEN.finditer(text, start, end)]
         tokens: list[Token] = []
-        index, count, openers = 0, len(found), self.openers
+        index, count = 0, len(found)
         while index < count:
-            size, long = self._match(found, index) if found[index][0] in openers else (0, ())
+            text, begin, stop = found[index]
+            lower, lemma, key, opens = self._seen.get(text) or self._learn(text)
+            size, long = self._match(found, index) if opens else (0, ())
             if size:
-                begin, stop = found[index][1], found[index + size - 1][2]
-                tokens += [self._token(word, begin, stop) for word in long]
+                stop = found[index + size - 1][2]
+                for word in long:
+                    lower, lemma, key, _ = self._seen.get(word) or self._learn(word)
+                    tokens.append(Token(word, lower, begin, stop, lemma, key))
                 index += size
             else:
-                tokens.append(self._token(*found[index]))
+                tokens.append(Token(text, lower, begin, stop, lemma, key))
                 index += 1
         return tokens
 
-    def _token(self, text: str, start: int, end: int) -> Token:
-        known = self._seen.get(text)
-        if known is None:
-            lower = text.lower()
-            known = (lower, lemma_of(lower), self.key(lower))
-            if len(self._seen) < _REMEMBERED:
-                self._seen[text] = known
-        return Token(text, known[0], start, end, known[1], known[2])
+    def _learn(self, text: str) -> tuple[str, str, str, bool]:
+        """Lower case, lemma and key of a word, and whether an abbreviation or phrase may begin with it."""
+        lower = text.lower()
+        known = (lower, lemma_of(lower), self.key(lower), text in self.openers)
+        if len(self._seen) < _REMEMBERED:
+            self._seen[text] = known
+        return known
 
     def _match(self, found: list[tuple[str, int, int]], index: int) -> tuple[int, tuple[str, ...]]:
         first = found[index][0]
         best: tuple[int, tuple[str, ...]] = (0, ())
         for short, long in self.exact.get(first, ()):
-            fits = (
-                index + i < len(found)
-                and found[index + i][0] == word
-                and (i == 0 or _close(found, index + i))
-                for i, word in enumerate(short)
-            )
-            if len(short) > best[0] and all(fits):
-                best = len(short), long
+            size = len(short)
+            if (
+                size > best[0]
+                and tuple([text for text, _, _ in found[index : index + size]]) == short
+                and all(_close(found, at) for at in range(index + 1, index + size))
+            ):
+                best = size, long
         for short, long in self.lower.get(first.lower(), ()):
-            words = (
-                index + i < len(found) and found[index + i][0].lower() == word for i, word in enumerate(short)
-            )
-            if len(short) > best[0] and all(words):
-                best = len(short), long
+            size = len(short)
+            if (
+                size > best[0]
+                and tuple([text.lower() for text, _, _ in found[index : index + size]]) == short
+            ):
+                best = size, long
         return best
 
 

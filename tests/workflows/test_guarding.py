@@ -27,7 +27,7 @@ def find(query: str, k: int = 5) -> list[str]:
 @pytest.fixture
 def log(tmp_path: Path) -> JsonlLog:
     made = JsonlLog(tmp_path / "decisions.jsonl", KEY)
-    made.open_new() if hasattr(made, "open_new") else None
+    made.create()
     return made
 
 
@@ -63,6 +63,29 @@ def test_bad_settings_are_one_line(options: dict[str, object], says: str) -> Non
         clinsafe.guard(find, **options)  # type: ignore[arg-type]
     assert says in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_decisions_are_recorded_without_their_words_and_the_chain_holds(log: JsonlLog) -> None:
+    guarded = clinsafe.guard(find, log=log)
+    guarded(QUERY)
+    guarded("Does the patient have a penicillin allergy?")
+    assert log.verify() == ()
+    written = log.path.read_text()
+    assert written.count('"decision"') == 2
+    assert "Zanzibar" not in written
+    hashed = clinsafe.guard(find, log=log, passage_ids="hashed")
+    assert hashed(QUERY).policy == "default"
+    assert log.verify() == ()
+
+
+def test_a_broken_chain_is_told_with_the_answer(log: JsonlLog) -> None:
+    guarded = clinsafe.guard(find, log=log)
+    guarded(QUERY)
+    log.path.write_text(log.path.read_text().replace('"decision"', '"decisoin"'))
+    answer = clinsafe.guard(find, log=JsonlLog(log.path, KEY))(QUERY)
+    assert [row.passage.text for row in answer.passages] == find("")
+    assert any(line.startswith("decision log: not written") for line in answer.unchecked)
+    assert answer.needs_review
 
 
 def test_a_log_without_a_key_is_refused() -> None:
@@ -118,6 +141,8 @@ def test_an_adviser_raises_a_flag_and_clears_none() -> None:
 
 def test_an_adviser_gives_no_stance_and_no_disagreement() -> None:
     guard = build_guard(seconds=0, nli=Adviser())  # type: ignore[arg-type]
-    answer = guard.check("Does the patient have a penicillin allergy?", ["The wound was dressed.", "He walks."])
+    answer = guard.check(
+        "Does the patient have a penicillin allergy?", ["The wound was dressed.", "He walks."]
+    )
     assert [row.stance for row in answer.passages] == ["silent", "silent"]
     assert answer.disagreements == ()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from clinsafe.mitigations.numbers.exclude import aged, clock_or_date, is_age, names_something, text_at
 from clinsafe.mitigations.numbers.lexicon import Lexicon
 from clinsafe.mitigations.numbers.parts import day_number, halved, part_of_dose
-from clinsafe.mitigations.numbers.schedule import Every, schedule_at
+from clinsafe.mitigations.numbers.schedule import Every, counts, schedule_at
 from clinsafe.mitigations.numbers.shapes import Quantity, extend, special_of, spread
 from clinsafe.mitigations.numbers.units import Measure, measure_at
 from clinsafe.mitigations.numbers.values import Number, glued, number_at
@@ -21,15 +21,16 @@ _SHARED = frozenset([",", "and", "or", "to", "then", "/"])
 
 @dataclass(slots=True)
 class Scanned:
-    """What a sentence holds."""
+    """What a sentence holds; `counted`: whether numbers in it may begin schedules."""
 
     quantities: list[Quantity] = field(default_factory=list)
     schedules: list[Every] = field(default_factory=list)
+    counted: bool = True
 
 
 def scan(tokens: Sequence[Token], lexicon: Lexicon) -> Scanned:
     """Quantities and schedules of a sentence, left to right; what is read as one of them is not read again."""
-    found = Scanned()
+    found = Scanned(counted=counts(tokens, lexicon))
     index, sign, signed_at, signed_from = 0, "", -1, 0
     openers = lexicon.sets["openers"]
     while index < len(tokens) and len(found.quantities) < _MOST:
@@ -64,7 +65,7 @@ def _step(tokens: Sequence[Token], index: int, sign: str, found: Scanned, lexico
     """Read what begins here; the next token to look at."""
     lower = tokens[index].lower
     spans = lower in ("a", "an") and _is_span(tokens, index, lexicon)
-    every = None if spans else schedule_at(tokens, index, lexicon)
+    every = None if spans else schedule_at(tokens, index, lexicon, found.counted)
     if every:
         found.schedules.append(every)
         return every.end

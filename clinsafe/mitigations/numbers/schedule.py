@@ -33,8 +33,18 @@ class Every:
     needs_dose: bool = False
 
 
-def schedule_at(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Every | None:
-    """The schedule that begins at this token, or None."""
+def counts(tokens: Sequence[Token], lexicon: Lexicon) -> bool:
+    """Whether any word is there that a schedule which begins with a number needs; most tables hold none."""
+    words = {token.lower for token in tokens}
+    return not (words.isdisjoint(_PER) and words.isdisjoint(lexicon.sets["counted"]))
+
+
+def schedule_at(tokens: Sequence[Token], index: int, lexicon: Lexicon, counted: bool = True) -> Every | None:
+    """The schedule that begins at this token, or None.
+
+    Args:
+        counted: what `counts` says of the tokens.
+    """
     lower = tokens[index].lower
     number = tokens[index].text[0].isdecimal()
     if not number and lower not in lexicon.sets["schedule_openers"] and lower[0] != "q":
@@ -47,7 +57,7 @@ def schedule_at(tokens: Sequence[Token], index: int, lexicon: Lexicon) -> Every 
             best = found
     if lower[0] == "q" and (coded := _coded(tokens, index)):
         return coded
-    if number or lower in lexicon.words:
+    if counted and (number or lower in lexicon.words):
         found = _counted(tokens, index, lexicon)
         if found and (best is None or found.end > best.end):
             best = found

@@ -142,7 +142,10 @@ class _Sentence:
         line, tokens = self.line, self.sentence.tokens
         cues = [op.words for op in line.ops if op.cue.sign < 0 and op.cue.kind in ("negator", "predicate")]
         unread = any(op.cue.kind in ("pseudo", "open", "exception") for op in line.ops)
-        quantifiers, telling = self.rules.quantifiers, self.rules.sets["telling"]
+        words = {token.lower for token in tokens}
+        quantified = not (
+            words.isdisjoint(self.rules.quantifiers) and words.isdisjoint(self.rules.sets["telling"])
+        )
         normal: dict[str, Any] = {
             **self.base,
             "kind": "sense",
@@ -153,7 +156,7 @@ class _Sentence:
             "wide_keys": self.wide,
             "cues": (*sorted(cues), *sorted(c.concept for c in line.lexical if c is not None and c.sign < 0)),
             "verbal": any(op.cue.reach == "verb" for op in line.ops),
-            "counted": unread or any(t.lower in quantifiers or t.lower in telling for t in tokens),
+            "counted": unread or quantified,
         }
         return Fact(
             self.hazard,
@@ -223,8 +226,8 @@ class _Sentence:
         """ "the discs were *swollen*": not normal."""
         line = self.line
         if (
-            not line.among(index, "abnormal_states")
-            or line.state[index] != PLAIN
+            line.state[index] != PLAIN
+            or not line.among(index, "abnormal_states")
             or line.lexical[index] is not None
         ):
             return False

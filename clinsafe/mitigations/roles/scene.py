@@ -105,9 +105,10 @@ def _scene(sentence: Sentence, lexicon: Lexicon, memory: Memory) -> Scene:
     turns: list[Turn] = []
     kinds: list[str] = []
     keys: list[tuple[str, ...]] = []
+    titled = not lexicon.titles.isdisjoint([token.lower for token in tokens])
     for index, token in enumerate(tokens):
         word = lexicon.word(token)
-        if _surname(tokens, index, lexicon):
+        if titled and _surname(tokens, index, lexicon):
             word = Word(Turn.NONE, "person", (f"@{token.lower}",))
         found = word.keys
         if word.kind:
@@ -119,9 +120,9 @@ def _scene(sentence: Sentence, lexicon: Lexicon, memory: Memory) -> Scene:
                 found = (f"@{_NUMBERED[tokens[index + 1].lower]} twin",)
             else:
                 memory.meet(word, token.lower != token.lemma and token.lower.endswith("s"), lexicon)
-        elif not found:
+        elif not found and token.lower in _PRONOUNS:
             found = _meant(tokens, index, memory)
-        turns.append(_turn(tokens, index, word))
+        turns.append(_turn(tokens, index, word) if word.turn in _LOOKED_AT else word.turn)
         kinds.append(word.kind)
         keys.append(found)
     cues = [match for match in lexicon.cues.find(tokens) if not _noun(tokens, match, lexicon)]
@@ -137,6 +138,8 @@ def _scene(sentence: Sentence, lexicon: Lexicon, memory: Memory) -> Scene:
     return scene
 
 
+_PRONOUNS = words("former latter she he him")
+_LOOKED_AT = frozenset((Turn.STOP, Turn.SUBORDINATE))
 _NUMBERED = {"one": "first", "1": "first", "a": "first", "two": "second", "2": "second", "b": "second"}
 _ORDINALS = words("first second third elder older younger other")
 _ARTICLES = words("a an the his her its their our no any")
