@@ -7,6 +7,7 @@ import io
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,14 @@ def overlay(tmp_path: Path) -> Callable[..., Path]:
     return build
 
 
+INTERRUPTIBLE = (
+    sys.executable, "-c",
+    "import os, signal, sys; signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
+    "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])",
+)  # fmt: skip
+"""Python, for tests that send Ctrl-C: under nohup, or as a job in the background, SIGINT is ignored by every child."""
+
+
 def write_small(root: Path, few: list[Case]) -> Path:
     """An overlay for fast whole audits: the suite is the `few` cases, and of the rules only some clauses are listed."""
     folder = root / "benchmarks" / "clinsafeembed"
@@ -151,7 +160,7 @@ def intervals() -> dict[tuple[Any, ...], Any]:
 
 
 @pytest.fixture(scope="module")
-def shared_intervals(intervals: dict[tuple[Any, ...], Any]) -> Iterator[None]:
+def shared_intervals(intervals: dict[tuple[Any, ...], Any], shared_checks: None) -> Iterator[None]:
     """Equal scores are resampled once: that they give equal intervals is shown elsewhere (test_stats, tests/cli)."""
     import numpy as np
 
@@ -170,6 +179,40 @@ def shared_intervals(intervals: dict[tuple[Any, ...], Any]) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("auroc", "mean"):
             patch.setattr(measure, name, remembered(getattr(measure, name)))
+        yield
+
+
+@pytest.fixture(scope="session")
+def checks() -> dict[bytes, Any]:
+    """Verdicts on claims that this worker has judged, by the exact claims; and the software list, under no claim."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def shared_checks(checks: dict[bytes, Any]) -> Iterator[None]:
+    """Equal claims are judged once, installed packages listed once: what each says is shown in tests of its own
+    (test_arithmetic, test_own_claims, test_soup), and in tests/cli without this."""
+    import pickle
+
+    from clinsafe.reports import arithmetic
+    from clinsafe.workflows import audit
+
+    judge, collect = arithmetic.check, audit.collect
+
+    def judged(claims: Sequence[Any]) -> Any:
+        key = hashlib.sha256(pickle.dumps(claims)).digest()
+        if key not in checks:
+            checks[key] = judge(claims)
+        return list(checks[key])
+
+    def collected() -> Any:
+        if b"" not in checks:
+            checks[b""] = collect()
+        return list(checks[b""])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(arithmetic, "check", judged)
+        patch.setattr(audit, "collect", collected)
         yield
 
 

@@ -1,6 +1,6 @@
 """Any OpenAI-compatible chat endpoint as a `Generator`: prompt in, text out.
 
-The same rules as for embeddings (`clinsafe.adapters.endpoint`): the address holds no secret, the key comes from the
+The same rules as for embeddings (`clinsafe.adapters.exchange`): the address holds no secret, the key comes from the
 environment, nothing that the service writes is repeated in an error, retries are bounded, and a dead service is not
 asked for an hour.
 """
@@ -8,31 +8,28 @@ asked for an hour.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
-import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, ValidationError
 
 from clinsafe.adapters.address import key_for, on_this_machine, parse_address
-from clinsafe.adapters.endpoint import (
-    INSTALL,
+from clinsafe.adapters.exchange import (
     PATIENCE,
-    AccessRefused,
     BadAnswer,
-    EndpointBusy,
     EndpointError,
     EndpointGone,
+    Exchange,
     Patience,
+    Service,
     TextRefused,
-    _client,
-    _code,
-    _seconds,
+    error_code,
+    patiently,
+    require_libraries,
 )
-from clinsafe.errors import MissingDependency, ModelError, OfflineError, UnknownModel, UsageError
+from clinsafe.errors import ModelError, OfflineError, UsageError
 
 if TYPE_CHECKING:
     import httpx2
@@ -40,6 +37,14 @@ if TYPE_CHECKING:
 MOST_BYTES = 1 << 22
 TOKENS = 512  # of one answer
 FLAG = "--generator-url"
+SERVICE = Service(
+    kind="chat",
+    answer="an answer",
+    api="a chat API",
+    flag=FLAG,
+    path="/chat/completions",
+    key="name the variable with a key that has access and quota with --generator-key-env",
+)
 
 
 class NoText(EndpointError):
@@ -82,11 +87,10 @@ class ChatGenerator:
         patience: Patience = PATIENCE,
     ) -> None:
         self.name, self.calls = name, 0
-        self.where = url.netloc.decode("ascii")  # host and port; the path may be a secret
-        self._url, self._keyed, self._timeout, self._patience = url, bool(key), timeout, patience
-        self._failures, self._last, self._reached = 0, "", False
-        self._http = _client(url, key)
-        self.close = weakref.finalize(self, self._http.close)
+        self._patience, self._failures, self._last = patience, 0, ""
+        self._exchange = Exchange(name, url, key, timeout, SERVICE)
+        self.where = self._exchange.where  # host and port; the path may be a secret
+        self.close = weakref.finalize(self, self._exchange.close)
 
     def generate(self, prompt: str, /) -> str:
         """The answer's text.
@@ -101,7 +105,7 @@ class ChatGenerator:
             raise EndpointGone(f"{self.where} {lost}; run this again when it works")
         self.calls += 1
         try:
-            text = self._patiently(prompt)
+            text = patiently(lambda left: self._ask(prompt, left), self._patience)
         except (TextRefused, NoText):
             self._failures = 0
             raise
@@ -111,38 +115,16 @@ class ChatGenerator:
         self._failures = 0
         return text
 
-    def _patiently(self, prompt: str) -> str:
-        import tenacity
-
-        patience, begun = self._patience, time.monotonic()
-        growing = tenacity.wait_exponential(multiplier=patience.first_wait, max=patience.longest_wait)
-        jittered = growing + tenacity.wait_random(0, patience.first_wait)
-
-        def wait(state: tenacity.RetryCallState) -> float:
-            asked: float = getattr(state.outcome and state.outcome.exception(), "retry_after", 0.0)
-            return min(max(jittered(state), asked), patience.longest_wait)
-
-        retrying = tenacity.Retrying(
-            stop=tenacity.stop_after_attempt(patience.retries + 1)
-            | tenacity.stop_before_delay(patience.deadline),
-            wait=wait,
-            retry=tenacity.retry_if_exception_type(EndpointBusy),
-            sleep=patience.sleep,
-            reraise=True,
-        )
-        try:
-            return retrying(lambda: self._ask(prompt, begun + patience.deadline - time.monotonic()))
-        except EndpointBusy as error:
-            failure = error.given_up(retrying.statistics["attempt_number"], time.monotonic() - begun)
-        raise failure  # out here: without a context that carries the prompt
-
     def _ask(self, prompt: str, left: float) -> str:
-        status, body, wait = self._post(prompt, min(self._timeout, max(left, 0.05)))
-        if status != 200 or _code(body) is not None:
-            raise self._refusal(_code(body) or status, wait)
+        messages = [{"role": "user", "content": prompt}]
+        document = {"model": self.name, "messages": messages, "temperature": 0, "max_tokens": TOKENS}
+        reply = self._exchange.post(document, left, MOST_BYTES)
+        code = error_code(reply.body)
+        if reply.status != 200 or code is not None:
+            raise self._exchange.refusal(reply, code or reply.status, "the prompt")
         answer = None
         with contextlib.suppress(ValidationError):  # its message quotes the answer
-            answer = _Answer.model_validate_json(body)
+            answer = _Answer.model_validate_json(reply.body)
         if answer is None:
             valid = '{"choices": [{"message": {"content": "…"}}]}'
             raise BadAnswer(f"{self.where}: not a chat answer; valid is JSON with {valid}; is {FLAG} right?")
@@ -150,69 +132,6 @@ class ChatGenerator:
         if not text:
             raise NoText(f"{self.where} answered without text")
         return text
-
-    def _post(self, prompt: str, seconds: float) -> tuple[int, bytes, float]:
-        """(status, body, seconds that it asks to wait)."""
-        import httpx2
-
-        content = json.dumps(
-            {
-                "model": self.name,
-                "messages": [{"role": "user", "content": prompt}],
-                "temperature": 0,
-                "max_tokens": TOKENS,
-            }
-        )
-        timeout = httpx2.Timeout(seconds, connect=min(seconds, 10.0))
-        ends, body = time.monotonic() + seconds, bytearray()
-        try:
-            with self._http.stream("POST", self._url, content=content, timeout=timeout) as response:
-                self._reached = True
-                for part in response.iter_bytes():
-                    body += part
-                    if time.monotonic() > ends:  # the library's limit is per read: drops could go on for ever
-                        raise httpx2.ReadTimeout("")
-                    if len(body) > MOST_BYTES:
-                        raise httpx2.DecodingError("")
-                return response.status_code, bytes(body), _seconds(response.headers.get("retry-after"))
-        except (httpx2.HTTPError, UnicodeError) as error:  # the latter from a host that DNS cannot spell
-            failure = self._lost(error, seconds)
-        raise failure  # out here, so that it does not carry the request, with key and prompt, as its context
-
-    def _lost(self, error: Exception, seconds: float) -> Exception:
-        import httpx2
-
-        link: BaseException | None = error
-        while link is not None:
-            if isinstance(link, OfflineError):
-                return OfflineError(str(link))
-            link = link.__cause__ or link.__context__
-        if isinstance(error, httpx2.DecodingError):
-            return BadAnswer(f"{self.where} sent an answer that is garbled or too large; valid is JSON")
-        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError | UnicodeError):
-            kind = EndpointBusy if self._reached else EndpointError  # the first time it is no use to wait
-            return kind(f"{self.where} cannot be reached; is it running, and is {FLAG} right?")
-        if isinstance(error, httpx2.TimeoutException):
-            return EndpointBusy(f"{self.where} did not answer within {seconds:.3g} s; allow it more time")
-        return EndpointBusy(f"{self.where} broke the connection off ({type(error).__name__})")
-
-    def _refusal(self, status: int, wait: float) -> ModelError:
-        where = f"{self.where} answered {status}"
-        if status in (401, 402, 403):
-            sent = "the key it was sent" if self._keyed else "a request without a key"
-            return AccessRefused(f"{where}: it refuses {sent}; name the variable with a key that has access "
-                                 "and quota with --generator-key-env")  # fmt: skip
-        if status == 404:
-            return UnknownModel(
-                f"{where}: no model {self.name!r}, or no chat there; {FLAG} is the part before /chat/completions"
-            )
-        if status in (400, 413, 422):
-            return TextRefused(f"{where}: it refuses the prompt, for length or form")
-        if status in (408, 409, 425, 429) or 500 <= status < 600:
-            return EndpointBusy(f"{where}: busy or failing, try later", wait)
-        if 300 <= status < 400:
-            return BadAnswer(f"{where}, a redirect that is not followed; give the final address")
-        return BadAnswer(f"{where} without an answer; is {FLAG} that of a chat API?")
 
 
 def load(
@@ -237,11 +156,7 @@ def load(
     Raises:
         UsageError, OfflineError, MissingDependency.
     """
-    try:
-        import httpx2  # noqa: F401
-        import tenacity  # noqa: F401
-    except ImportError as error:
-        raise MissingDependency("a chat endpoint", "httpx2 and tenacity", INSTALL) from error
+    require_libraries("a chat endpoint")
     if not name or not name.isprintable():
         raise UsageError("a chat endpoint needs the name of a model: --generator-model NAME")
     if not 0 < timeout < float("inf"):
@@ -263,7 +178,7 @@ def _address(base_url: str) -> httpx2.URL:
             f"{FLAG} is not an http or https URL without user, password, query and fragment; valid is "
             "http://HOST:PORT/v1"
         ) from None
-    return url.copy_with(raw_path=url.raw_path.removesuffix(b"/embeddings") + b"/chat/completions")
+    return url.copy_with(raw_path=url.raw_path.removesuffix(b"/embeddings") + SERVICE.path.encode())
 
 
 def _key(variable: str) -> str:

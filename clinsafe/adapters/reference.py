@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -17,10 +18,13 @@ from clinsafe.protocols import ModelIdentity, Vectors
 DIMENSION = 64
 
 
+@lru_cache(maxsize=4096)  # words come again and again
 def _hashed(text: str) -> Vectors:
     """A direction that depends on every character: unlike texts are nearly orthogonal."""
     seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
-    return np.random.default_rng(seed).normal(size=DIMENSION).astype(np.float32)
+    direction: Vectors = np.random.default_rng(seed).normal(size=DIMENSION).astype(np.float32)
+    direction.flags.writeable = False
+    return direction
 
 
 def _words(text: str) -> Vectors:

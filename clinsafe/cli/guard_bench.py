@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -16,6 +16,7 @@ from clinsafe.cli.console import progress
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from clinsafe.benchmarks.filters import Stage
     from clinsafe.checklist.filter_gates import FilterGates
     from clinsafe.workflows.guard_bench import Bench, BenchResult
 
@@ -36,6 +37,10 @@ def bench(
     negex: Annotated[Path | None, typer.Option(help="The NegEx kit (gzipped JSON Lines).")] = None,
     ordinary: Annotated[int, typer.Option(help="Flags on this many PubMedQA abstracts.", min=0)] = 0,
     speed: Annotated[bool, typer.Option("--speed", help="Milliseconds for ten passages.")] = False,
+    latency: Annotated[
+        int | None,
+        typer.Option(help="Time the whole guard on this many queries, at 1 and 8 callers.", min=20, max=1000),
+    ] = None,
     stack: Annotated[str, typer.Option(help="clinsafe, naive, disabled, always or never.")] = "clinsafe",
     filters: Annotated[
         list[str] | None, typer.Option("--filter", help="Only this filter; may be repeated.")
@@ -55,17 +60,16 @@ def bench(
 ) -> None:
     """Recall and false alarms of the filters, side by side with naive and empty ones.
 
-    Without --cases, --negex, --ordinary or --speed: on the written suite, or the one of --suite; misses of the test
-    split are printed as ids, never as text. Two tiers are never summed. Exit code 0; with --gate 1 unless every hazard
-    of every tier that was measured passes.
+    Without --cases, --negex, --ordinary, --speed or --latency: on the written suite, or the one of --suite; misses of
+    the test split are printed as ids, never as text. Two tiers are never summed. Exit code 0; with --gate 1 unless
+    every hazard of every tier that was measured passes.
     """
     from clinsafe.checklist.gates import load_filter_gates
-    from clinsafe.cli.bench_table import misses_and_alarms, print_both, print_result, print_speed
+    from clinsafe.cli.bench_table import misses_and_alarms, print_both, print_result
     from clinsafe.cli.files import refuse_unwritable, write_whole
     from clinsafe.content import Content
     from clinsafe.stats import figure_to_json
     from clinsafe.workflows import guard_bench as work
-    from clinsafe.workflows.guard_speed import measure_speed
 
     _refuse(split, suite, both, gate)
     for path in (listing, json_file):
@@ -82,19 +86,19 @@ def bench(
             asked["NegEx kit, claim part"] = partial(bench.negex, negex, stage)
         if ordinary:
             asked["Ordinary text"] = partial(bench.ordinary, ordinary, stage)
-        if suite is not None or gate or not (speed or asked):
+        if suite is not None or gate or not (speed or latency or asked):
             asked |= {
                 name: partial(bench.suite, split, unrelated, stage, file) for name, file in tiers.items()
             }
         results = {title: run() for title, run in asked.items()}
-        timed = measure_speed(bench.stack, data=data, stage=stage) if speed else None
+        timings = _timings(bench, data, stage, speed=speed, latency=latency)
     figures = {key: figure for result in results.values() for key, figure in result.figures.items()}
     for title, result in results.items():
         print_result(console, title, result, full=listing is None)
     if both:
         print_both(console, results[WRITTEN], results[GENERATED], split or "test")
-    if timed is not None:
-        print_speed(console, timed)
+    for timed, show in timings:
+        show(console, timed)
         figures |= timed.figures()
     lines = [f"{line}\n" for result in results.values() for line in misses_and_alarms(result)]
     flat = {key: figure_to_json(figure) for key, figure in figures.items()}
@@ -116,6 +120,24 @@ def _refuse(split: str | None, suite: Path | None, both: bool, gate: bool) -> No
         )
     if gate and split == "dev":
         raise UsageError("--gate reads test cases only: leave --split dev out")
+
+
+def _timings(
+    bench: Bench, data: Path | None, stage: Stage, *, speed: bool, latency: int | None
+) -> list[tuple[Any, Callable[[Console, Any], None]]]:
+    """What was timed, each with what prints it."""
+    from clinsafe.cli.bench_table import print_speed
+    from clinsafe.cli.latency_table import print_latency
+    from clinsafe.workflows.guard_latency import measure_latency
+    from clinsafe.workflows.guard_speed import measure_speed
+
+    found: list[tuple[Any, Callable[[Console, Any], None]]] = []
+    if speed:
+        found.append((measure_speed(bench.stack, data=data, stage=stage), print_speed))
+    if latency:
+        timed = measure_latency(bench.stack, bench.content, data=data, queries=latency, stage=stage)
+        found.append((timed, print_latency))
+    return found
 
 
 def _tiers(suite: Path | None, both: bool) -> dict[str, Path | None]:

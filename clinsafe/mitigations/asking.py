@@ -72,6 +72,16 @@ def as_claim(reading: Reading) -> Reading | None:
     return Reading(reading.cleaned, tuple(sentences), reading.cut, reading.parser)
 
 
+def front_tokens(reading: Reading) -> tuple[Token, ...]:
+    """The asked sentences word for word, with the auxiliary at their front."""
+    return tuple(
+        token
+        for sentence in reading.sentences
+        if sentence.mood == "question" and not _is_answered(reading, sentence)
+        for token in sentence.tokens
+    )
+
+
 def asked(tokens: Sequence[Token]) -> tuple[Token, ...]:
     """The tokens of the proposition that a question asks about; none where it asks for something else."""
     end = len(tokens)

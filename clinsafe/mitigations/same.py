@@ -41,14 +41,13 @@ shingles: shingles zoster
 sunlight: sunlight sun photosensitivity ultraviolet
 deafness: deaf deafness
 blind: blind blindness
-stroke: stroke
 operation: operation operate surgery surgical procedure
 ventilate: ventilate ventilator ventilation ventilated intubate intubated
 oxygen: oxygen o2
 confused: confused confusion delirious delirium
 relative: relative family
 consent: consent agree permission
-thyroid: thyroid
+pregnancy: pregnancy hcg bhcg
 anticoagulant: anticoagulant anticoagulation anticoagulated
 immunosuppressed: immunosuppressed immunosuppression immunosuppressive immunosuppressant immunocompromised
 dehydrated: dehydrated dehydration
@@ -65,7 +64,6 @@ _PHRASES = {
     "breastfeeding": ("breast feed", "nurse mother", "nurse woman"),
     "recur": ("come back", "came back", "return"),
     "smoke": ("cigarett",),
-    "resuscitation": ("dnacpr", "dnr", "dnar"),
     "photosensitivity": ("sensitive sun", "sensitive sunlight"),
 }
 

@@ -12,20 +12,32 @@ that is asked is met. A sentence that no filter aligned still answers where it s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from clinsafe.guarded import Stance
 from clinsafe.mitigations.absence import absence_notes
 from clinsafe.mitigations.answer import Answer, Answering
+from clinsafe.mitigations.asking import front_tokens
+from clinsafe.mitigations.bars import Asker, asker, barred, gave_up, gave_up_asked, holds_now, lacks, of_kin, unsettled
+from clinsafe.mitigations.doubt import doubt
 from clinsafe.mitigations.facts import TextFacts
-from clinsafe.mitigations.question import question_of
+from clinsafe.mitigations.orders import asks_for_order, order
+from clinsafe.mitigations.permission import Asked, bans, duty_of, permission, permission_asked
+from clinsafe.mitigations.question import Question, question_of
+from clinsafe.mitigations.results import lacking, results, told_no
 from clinsafe.mitigations.stack import Stack
-from clinsafe.mitigations.topic import lines_of
+from clinsafe.mitigations.threshold import limits, threshold
+from clinsafe.mitigations.topic import Lines, lines_of
+from clinsafe.mitigations.wording import Passage, Worded, worded
 from clinsafe.protocols import Finding
+from clinsafe.text import Reading
 
 __all__ = ["absence_notes", "stance"]
 
 
-def stance(stack: Stack, claim: TextFacts, passage: TextFacts) -> tuple[Stance, tuple[Finding, ...]]:
+def stance(
+    stack: Stack, claim: TextFacts, passage: TextFacts, *, query: Reading | None = None, text: str = ""
+) -> tuple[Stance, tuple[Finding, ...]]:
     """A passage's answer and the findings it rests on; none where it is silent.
 
     What it answers is uncertain where a filter did not look, for that one might have gainsaid it.
@@ -33,6 +45,9 @@ def stance(stack: Stack, claim: TextFacts, passage: TextFacts) -> tuple[Stance, 
     Args:
         claim: facts of the question read as a claim.
         passage: facts of the passage.
+        query: the query as read, and
+        text: the passage's text: with both, the words that the facts do not keep are looked at too (leave and order,
+            doubt, people at large).
     """
     question = question_of(claim)
     if not question.keys:
@@ -43,12 +58,90 @@ def stance(stack: Stack, claim: TextFacts, passage: TextFacts) -> tuple[Stance, 
     for finding in comparison.findings:
         if finding.verdict != "not_comparable":
             found.setdefault(said.at(finding.passage_span), []).append(finding)
-    answers = [
-        Answering(question, line, said.by_line.get(at, {}), found.get(at, ())).answer()
-        for at, line in enumerate(said.lines)
-    ]
-    answer, grounds = joined([answer for answer in answers if answer is not None])
+    words = worded(text, said.lines, stack.reader.vocabulary) if query is not None and text else Passage(())
+    tokens = front_tokens(query) if query is not None else ()
+    asked = asker(tokens)
+    answers = []
+    for at, line in enumerate(said.lines):
+        answer = Answering(question, line, said.by_line.get(at, {}), found.get(at, ())).answer()
+        if words.sentences and answer is not None:
+            answer = _in_words(answer, words.sentences[at], asked, question)
+        if answer is not None:
+            answers.append(answer)
+    answer, grounds = joined(answers)
+    if words.sentences and asks_for_order(asked.text):
+        answer, grounds = order(question, words)
+    elif words.sentences:
+        open_words = Looking(question, claim, passage, said, words, permission_asked(tokens), asked)
+        answer, grounds = open_words.again(answer, grounds)
     return ("uncertain" if answer != "silent" and comparison.unchecked else answer), grounds
+
+
+def _in_words(answer: Answer, sentence: Worded, asked: Asker, question: Question) -> Answer | None:
+    """A sentence's answer once its words are looked at."""
+    said, grounds = answer
+    if barred(asked, sentence):
+        return None
+    if said == "denies" and not question.denies and holds_now(sentence, question.keys):
+        return "affirms", (replace(grounds[0], verdict="compatible", severity="note", rule="stance.current"),)
+    if said == "denies" and (question.past or asked.text.startswith(("has ", "have "))) and gave_up(sentence) and not gave_up_asked(asked):
+        return None  # who stopped did it once
+    if said == "denies" and question.denies and lacks(sentence):
+        return None  # "agenesis of the right kidney" says no less than "missing"
+    if said == "denies" and sentence.firmly_open and not any(one.hazard == "negation" for one in grounds):
+        return "uncertain", grounds
+    if said == "affirms" and not question.denies and told_no(question, sentence):
+        return None
+    if said == "affirms" and not question.denies and _ban_is_news(sentence, asked):
+        return None
+    return answer
+
+
+def _ban_is_news(sentence: Worded, asked: Asker) -> bool:
+    """Whether the sentence forbids something, and the question does not ask for a ban."""
+    return duty_of(sentence) == "forbidden" and not bans(asked.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Looking:
+    """A second look at a passage: limits, leave and order, doubts."""
+
+    question: Question
+    claim: TextFacts
+    passage: TextFacts
+    said: Lines
+    words: Passage
+    leave: Asked | None
+    asked: Asker
+
+    def barred(self, sentence: Worded) -> bool:
+        """Whether a sentence is about something else than what is asked."""
+        return barred(self.asked, sentence)
+
+    def unlike(self, sentence: Worded) -> bool:
+        """`barred`, or what a sentence leaves open is another person's."""
+        return self.barred(sentence) or of_kin(self.asked, sentence)
+
+    def again(self, answer: Stance, grounds: tuple[Finding, ...]) -> Answer:
+        """The passage's answer, given that of its sentences."""
+        question, words = self.question, self.words
+        if wanted := limits(self.claim):
+            place = question.line.span
+            told = threshold(wanted, question.line.keys, place, self.passage, self.said, words, self.barred)
+            return told or (answer, grounds)
+        soft = answer == "uncertain" and all(one.hazard == "hedging" for one in grounds)  # "may be given"
+        if self.leave is not None and (answer == "silent" or soft):
+            told = permission(self.leave, question, words)
+            if told is not None:
+                return told
+        if answer == "uncertain":
+            return answer, grounds
+        if answer != "silent" and unsettled(words.sentences[-1]):
+            return "uncertain", grounds
+        if answer == "silent":
+            told = results(question, self.said, words, self.barred) or lacking(question, words, self.barred)
+            answer, grounds = told or (answer, grounds)
+        return doubt(question, self.said, words, self.unlike) or (answer, grounds)
 
 
 def joined(answers: Sequence[Answer]) -> Answer:

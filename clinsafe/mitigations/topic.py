@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -24,9 +24,11 @@ minimum during while before after following since against first line drug medici
 start continue take taken need require order level value date risk drink use
 mg g mcg kg ml l mmol mol unit iu microgram milligram gram millilitre hour week month daily twice once time long term
 currently regular definite diagnosed diagnosis experience suffer report present contraindicated contraindication
-come go show find found get got have turn make let know think thought say ever never still true truly really actual
+come go show find found get got turn let know think thought say ever never still true truly really actual
 already sure moment recent recently kind sort any all every last new now today someone somebody everyone anyone
-possible recognised confirm confirmed
+possible recognised confirm confirmed less more than half one two three four five six seven eight nine ten dozen
+people everybody feel felt side effect stay sole only single bigger larger smaller longer shorter higher lower
+through door up down as well part out whole quite rather instead whether
 """
 _MEANS_WORDS = """
 urine serum blood test scan ct mri ultrasound radiograph xray film biopsy swab culture examination screen screening ecg
@@ -59,7 +61,7 @@ def bare(key: str) -> str:
 @lru_cache(maxsize=65536)
 def heft(key: str) -> float:
     """How much a shared key says of what is asked: 1 for a content word, less for what any question or note holds."""
-    return _LIGHT if key in _asking() else weight(key)
+    return _LIGHT if key in _asking() or len(key) < 2 else weight(key)
 
 
 def heavy(keys: Iterable[str]) -> frozenset[str]:
@@ -129,7 +131,14 @@ def lines_of(facts: TextFacts) -> Lines:
         for fact in rows:
             grouped.setdefault(made.at(fact.span), {}).setdefault(name, []).append(fact)
     by_line = {at: {name: tuple(rows) for name, rows in filters.items()} for at, filters in grouped.items()}
-    return Lines(lines, by_line, made._starts)
+    return Lines(tuple(_owning(line, by_line.get(at, {})) for at, line in enumerate(lines)), by_line, made._starts)
+
+
+def _owning(line: Line, facts: Mapping[str, tuple[Fact, ...]]) -> Line:
+    """The sentence with the names of what its numbers belong to: "K 5.9" speaks of potassium."""
+    owners = [fact.normal["subject_keys"] for fact in facts.get("numerical", ()) if fact.normal.get("firm")]
+    keys = frozenset(bare(key) for owner in owners for key in owner)
+    return line if keys <= line.keys else replace(line, keys=line.keys | keys)
 
 
 def _whole(facts: TextFacts) -> tuple[Line, ...]:

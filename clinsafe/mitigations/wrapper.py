@@ -168,11 +168,11 @@ class RetrievalGuard:
         return Checked(facts, comparison, said, grounds)
 
     def _facts(self, passage: Passage) -> TextFacts:
-        if self._stored is not None:
-            stored = self._stored(passage.id, passage.text)
-            if stored.by_filter:
-                return stored
-        return self._memory(passage.text, self.stack.read)
+        return self._memory(passage.text, lambda text: self._found(passage.id, text))
+
+    def _found(self, name: str, text: str) -> TextFacts:
+        stored = self._stored(name, text) if self._stored is not None else None
+        return stored if stored is not None and stored.by_filter else self.stack.read(text)
 
     def _absent(self, reading: Reading, work: _Work) -> tuple[str, ...]:
         stances = [work.done[place].stance for place in sorted(work.done)]

@@ -46,7 +46,7 @@ class Sentence:
     keys: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.keys = frozenset(token.key for token in self.tokens if token.key)
+        self.keys = frozenset([token.key for token in self.tokens if token.key])
 
 
 @dataclass(slots=True)

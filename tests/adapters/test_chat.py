@@ -8,7 +8,7 @@ import traceback
 import pytest
 
 from clinsafe.adapters import chat
-from clinsafe.adapters.endpoint import (
+from clinsafe.adapters.exchange import (
     AccessRefused,
     BadAnswer,
     EndpointBusy,

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.data
+pytestmark = [pytest.mark.data, pytest.mark.slow]
 
 
 def test_unrelated_conclusions_stay_far_below_every_limit(data, minilm):

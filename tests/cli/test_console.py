@@ -6,7 +6,6 @@ import dataclasses
 import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +18,7 @@ from clinsafe.errors import ClinsafeError
 from clinsafe.paired import Difference
 from clinsafe.reports import pdf
 from clinsafe.workflows.audit import run_audit
+from tests.conftest import INTERRUPTIBLE
 
 LONG = "the report could not be made because " + "a library of the system is not there and " * 4
 PLACE = "/srv/" + "very-long-folder-name/" * 6 + "report.pdf"
@@ -89,7 +89,7 @@ def test_ctrl_c_in_a_real_process_is_one_line_and_130(tmp_path):
     """The settings file is a pipe that never ends: the process waits for it when the signal comes."""
     os.mkfifo(tmp_path / "settings.yaml")
     process = subprocess.Popen(
-        [sys.executable, "-m", "clinsafe", "audit", "--config", "settings.yaml"],
+        [*INTERRUPTIBLE, "-m", "clinsafe", "audit", "--config", "settings.yaml"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -12,7 +12,7 @@ import pytest
 from clinsafe.cli import start, suite, verdict
 from clinsafe.cli.files import refuse_unwritable, write_whole
 from clinsafe.errors import UsageError
-from tests.cli.test_cli import one_line, run
+from tests.cli.test_cli import inside, one_line
 
 
 @pytest.fixture
@@ -138,5 +138,5 @@ def test_figures_and_pages_are_whole_too(tmp_path, full, monkeypatch):
 )
 def test_an_unwritable_place_is_one_line_and_exit_2(tmp_path, arguments):
     (tmp_path / "file").touch()
-    one_line(run(*arguments, cwd=tmp_path))
+    one_line(inside(*arguments, cwd=tmp_path))
     assert listing(tmp_path) == {"file": ""}

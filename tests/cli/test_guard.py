@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
@@ -11,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from clinsafe.cli.app import app
+from tests.cli.test_cli import inside
 
 QUERY = "The patient has a penicillin allergy."
 PASSAGES = [
@@ -100,17 +100,7 @@ def test_bad_input_is_one_line_and_exit_2(notes, tmp_path, arguments, said):
     (tmp_path / "broken.jsonl").write_text('{"text": "fine"}\n{"id": "2"}\n')
     places = {"NOTES": notes, "BINARY": tmp_path / "binary.txt", "EMPTY": tmp_path / "empty.txt",
               "BROKEN": tmp_path / "broken.jsonl"}  # fmt: skip
-    command = [
-        sys.executable,
-        "-m",
-        "clinsafe",
-        "guard",
-        "check",
-        *(str(places.get(a, a)) for a in arguments),
-    ]
-    done = subprocess.run(
-        command, capture_output=True, text=True, cwd=tmp_path, env={**os.environ, "NO_COLOR": "1"}
-    )
+    done = inside("guard", "check", *(places.get(a, a) for a in arguments), cwd=tmp_path)
     assert done.returncode == 2, done.stdout + done.stderr
     assert said in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.cli.test_cli import run
 
 
@@ -13,6 +15,7 @@ def test_what_cannot_be_right_is_listed_with_reasons(tmp_path):
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.slow
 def test_a_model_is_measured_on_the_public_pairs_beside_the_papers_figures(tmp_path):
     done = run("suite", "paper38", "-m", "minilm", cwd=tmp_path, HF_HUB_OFFLINE="1")
     assert done.returncode == 0, done.stderr

@@ -25,8 +25,11 @@ def claim_of(question: str) -> TextFacts | None:
 
 def answer(question: str, passage: str):
     """(stance, findings), or None where nothing is asked."""
+    reading = stack().reader.read(question)
     claim = claim_of(question)
-    return None if claim is None else stance(stack(), claim, stack().read(passage))
+    if claim is None:
+        return None
+    return stance(stack(), claim, stack().read(passage), query=reading, text=passage)
 
 
 def side(question: str, passage: str) -> str | None:

@@ -60,13 +60,7 @@ BESIDE = {"memory_log": "memory"}  # run at the same time as
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much is done.
-
-    Attributes:
-        queries: timed in each setting of ``latency``.
-        late: asked at each deadline.
-        passages: gone through for memory.
-    """
+    """Queries timed in each setting of ``latency``, asked at each deadline; passages gone through for memory."""
 
     queries: int
     late: int
@@ -94,6 +88,8 @@ def stored(folder: Path) -> Callable[[str, str], Any]:
     from clinsafe.scale.store import load_facts
 
     store = load_facts(folder / "facts")
+    if store.stale:  # the guard would read the texts, and nobody would see it
+        sys.exit(f"{folder / 'facts'}: made with other rules; remove the folder, or name a new one")
     return lambda name, text: store(f"{name}#0", text)
 
 
@@ -214,6 +210,7 @@ def cold(folder: Path, data: Path, sizes: Sizes) -> dict[str, Any]:
     """Seconds from the start of the process; the first of each is a trial that fills the disk's cache."""
     rows = []
     one = load_asked(data, sizes.queries)[0]
+    stored(folder)
     for way, options in (("stored", {"facts": str(folder / "facts")}), ("unstored", {})):
         tail = "#0" if options else ""
         asked = {
@@ -241,7 +238,7 @@ def _start(line: str) -> tuple[float, float, float, float]:
 PARTS = {
     "facts looked up": ("scale/store.py", "__call__"),
     "texts read": ("stack.py", "read"),
-    "query read": ("stack.py", "facts"),
+    "by the filters, query included": ("stack.py", "facts"),
     "passages against the query, with stance": ("wrapper.py", "_one"),
     "passages against one another": ("disagreement.py", "disagreements"),
     "numbers to confirm": ("confirmation.py", "confirmations"),
@@ -250,7 +247,7 @@ PARTS = {
 
 
 def where(folder: Path, data: Path, sizes: Sizes) -> dict[str, Any]:
-    """Cumulative shares; "texts read" and "facts looked up" lie inside "passages against the query"."""
+    """Cumulative shares; the first three lie inside "passages against the query"."""
     from clinsafe.workflows.guard import build_stack
 
     stack = build_stack(seconds=0)
@@ -310,7 +307,6 @@ def _watched(data: Path, wanted: int, options: dict[str, Any]) -> dict[str, Any]
         if seen % step == 0:
             gc.collect()
             points.append((seen, resident()))
-            print(points[-1], file=sys.stderr, flush=True)
     return {"passages": seen, "words": WORDS, "queries_unchecked": unchecked,
             "seconds": round(time.perf_counter() - begun, 1), "rss_mb": points, **flatness(points)}  # fmt: skip
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from typer.testing import CliRunner
 from clinsafe.cli.annotate import annotate
 from clinsafe.errors import ClinsafeError, UsageError
 from clinsafe.scale.store import load_facts
+from tests.conftest import INTERRUPTIBLE
 from tests.scale.conftest import files, rows, write
 
 CANARY = "Mrs Canary Featherstone"
@@ -127,7 +127,7 @@ def test_ctrl_c_ends_it_at_once_without_a_traceback_and_it_can_go_on(tmp_path):
     script = tmp_path / "command.py"
     script.write_text(code)
     out = tmp_path / "out"
-    line = [sys.executable, script, "annotate", corpus, "--out", out, "--part", "32", "--filter", "negation"]
+    line = [*INTERRUPTIBLE, script, "annotate", corpus, "--out", out, "--part", "32", "--filter", "negation"]
     process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, start_new_session=True)
     deadline = time.monotonic() + 120
     while not list(out.glob("part-*")) and time.monotonic() < deadline:

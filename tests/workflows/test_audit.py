@@ -196,6 +196,7 @@ def test_protocols_differ_only_in_thresholds(tmp_path, few, small_suite):
     assert above["paper"] >= above["skill"]
 
 
+@pytest.mark.slow
 def test_minilm_on_the_written_suite(minilm, tmp_path):
     """Real weights, the full suite: the figures of the README, to two decimals of slack for other hardware."""
     result = run_audit(minilm, out=tmp_path / "run")

@@ -61,6 +61,7 @@ def test_two_encoders_and_a_cross_encoder_on_real_weights(tmp_path):
     assert "int8 (not fp32)" in page
 
 
+@pytest.mark.slow
 def test_no_verdict_depends_on_the_batch_or_the_order_of_the_texts(minilm, suite, tmp_path):
     """Real weights: other batches change vectors in the seventh decimal and no outcome of any case."""
     cases = [c for c in suite if c.hazard == "negation"]

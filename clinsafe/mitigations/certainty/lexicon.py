@@ -72,7 +72,8 @@ class Lexicon:
 
     def heavy(self, token: Token) -> bool:
         """Whether the token names something."""
-        return self._kind(token) > 0
+        kind = self._kinds.get(token.lower)
+        return (self._kind(token) if kind is None else kind) > 0
 
     def weak(self, token: Token) -> bool:
         """Whether sharing it says little."""

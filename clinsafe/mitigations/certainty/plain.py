@@ -94,11 +94,11 @@ def _opens(tokens: Sequence[Token], at: int, lexicon: Lexicon) -> bool:
 def _barred(words: Sequence[Token], lexicon: Lexicon) -> bool:
     """Whether the clause asks, plans, denies or doubts."""
     lists = lexicon.plain
-    if words[0].lower in lists.orders or any(token.lower in lists.bars for token in words):
+    lowers = [token.lower for token in words]
+    if lowers[0] in lists.orders or not lists.bars.isdisjoint(lowers):
         return True
-    return any(
-        token.lower == "to" and (not at or words[at - 1].lower not in lists.onward)
-        for at, token in enumerate(words)
+    return "to" in lowers and any(
+        lower == "to" and (not at or lowers[at - 1] not in lists.onward) for at, lower in enumerate(lowers)
     )
 
 
@@ -125,6 +125,6 @@ def _clauses(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
 def _proposition(
     tokens: Sequence[Token], named: set[int], level: Level, rule: str, cue: str, lexicon: Lexicon
 ) -> Proposition:
-    keys = frozenset(tokens[i].key for i in named)
+    keys = frozenset([tokens[i].key for i in named])
     person = whose(tokens, max(named), max(named) + 1, lexicon)
     return Proposition(tokens, [], named, set(named), level, rule, cue, keys, person)

@@ -117,9 +117,10 @@ def _statements(reading: Reading, lexicon: Lexicon) -> Iterator[tuple[Sentence, 
         if sentence.index + 1 < len(reading.sentences) and len(tokens) < _SHORT and _stray(tokens):
             query = tokens
             continue
-        goes_on = sentence.index + 1 < len(reading.sentences)
-        statement = _elliptic(tokens, lexicon) or (goes_on and _fragment(tokens, lexicon))
-        yield sentence, tokens, sentence.mood == "question" and not statement
+        asks = sentence.mood == "question" and not _elliptic(tokens, lexicon)
+        if asks and sentence.index + 1 < len(reading.sentences):
+            asks = not _fragment(tokens, lexicon)
+        yield sentence, tokens, asks
 
 
 def _whole(sentence: Sentence, tokens: Sequence[Token], lexicon: Lexicon) -> list[Proposition]:

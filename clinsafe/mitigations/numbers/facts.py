@@ -83,7 +83,7 @@ class _Frame:
         for mention in known:  # "sodium chloride" and "saline" are one word of the context
             keys[mention.start : mention.end] = [mention.subject.id] * (mention.end - mention.start)
         self.keys = [key if key and not key[0].isdecimal() else "" for key in keys]
-        self.context = frozenset(key for key in self.keys if key)
+        self.context = frozenset([key for key in self.keys if key])
         self.mass = mass(self.context)
         self.idle: tuple[float, ...] = ()
 
@@ -180,7 +180,8 @@ class _Frame:
         """The words near it, those of the limit apart, that may turn a limit round ("avoid below 30"), with "<" before
         and ">" behind it; "" for none."""
         words = self.tokens[max(0, lead - 10) : lead]
-        if any(token.lower in self.lexicon.sets["finding_words"] for token in self.tokens[lead:start]):
+        findings = self.lexicon.sets["finding_words"]
+        if lead < start and any(token.lower in findings for token in self.tokens[lead:start]):
             words = self.tokens[max(0, lead - 10) : start]
         reversing = self.lexicon.sets["reversing"]
         before = {f"<{token.lower}" for token in words if token.lower in reversing}
@@ -207,9 +208,8 @@ class _Frame:
         lead: int = -1,
     ) -> Fact:
         tokens = self.tokens[start:end]
-        near = frozenset(
-            key for key in (*self.keys[max(0, start - _NEAR) : start], *self.keys[end : end + _NEAR]) if key
-        )
+        around = self.keys[max(0, start - _NEAR) : start] + self.keys[end : end + _NEAR]
+        near = frozenset([key for key in around if key])
         subject = who.subject
         raw = "raw {:g} {:g}".format(*more["raw"])
         keys = [

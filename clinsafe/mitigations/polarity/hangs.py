@@ -36,10 +36,10 @@ def dated(line: Line, start: int, end: int) -> bool:
 
 def counted(line: Line, start: int, end: int) -> bool:
     """Whether the piece speaks of some of many ("only one of four"), or of the rest ("non-tender elsewhere")."""
-    tokens = line.tokens
+    tokens, quantifiers = line.tokens, line.rules.quantifiers
     for at in range(start, end):
         lower = tokens[at].lower
-        if lower in line.rules.quantifiers or lower == "elsewhere":
+        if lower in quantifiers or lower == "elsewhere":
             return True
         if (
             lower in ("in", "of")
@@ -60,7 +60,7 @@ def counted(line: Line, start: int, end: int) -> bool:
 
 def takes_up(line: Line) -> bool:
     """ "It was restarted", "start it again": whether the sentence takes up again what the one before it left."""
-    if not any(line.among(at, "pronouns") for at in range(len(line.tokens))):
+    if line.rules.sets["pronouns"].isdisjoint([token.lower for token in line.tokens]):
         return False
     given = any(op.cue.id == "given" for op in line.ops)
     return any(op.cue.id == "resumed" for op in line.ops) or (

@@ -6,7 +6,7 @@ another explanation of the difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from clinsafe.mitigations.polarity.line import OPEN, SIGNED, Line
 from clinsafe.mitigations.polarity.region import ends_piece
@@ -26,10 +26,13 @@ def pieces(line: Line) -> list[int]:
     return found
 
 
-def marks(line: Line, key: Callable[[int], str]) -> Marks:
-    """(words, number of the piece, keys signed by it, 1 for a cue or 0 for a word) of each mark, in order."""
+def marks(line: Line, key: Callable[[int], str], piece: Sequence[int]) -> Marks:
+    """(words, number of the piece, keys signed by it, 1 for a cue or 0 for a word) of each mark, in order.
+
+    Args:
+        piece: what `pieces` says of the line.
+    """
     found = [*_cues(line, key), *_words(line)]
-    piece = pieces(line)
     found.sort(key=lambda row: row[0])
     return tuple((words, piece[at], keys, acts) for at, words, keys, acts in found)
 

@@ -119,9 +119,10 @@ class _Sentence:
         for index, token in enumerate(self.sentence.tokens):
             cue = lexical[index]
             key = cue.concept if cue is not None else token.key or self.limits.get(token.lower, "")
-            op = self.line.op(index)
-            if key and (op is None or op.cue.kind == "relative") and self.line.kind[index] != MARK:
-                found.add(key)
+            if key and self.line.kind[index] != MARK:
+                op = self.line.op(index)
+                if op is None or op.cue.kind == "relative":
+                    found.add(key)
         return frozenset(found)
 
     def facts(self) -> list[Fact]:
@@ -150,7 +151,7 @@ class _Sentence:
             **self.base,
             "kind": "sense",
             "keys": self.wide.union(*(fact.normal["keys"] for fact in facts)),
-            "marks": marks(line, self._key),
+            "marks": marks(line, self._key, self.pieces),
             "signed_keys": frozenset(f.normal["key"] for f in facts if f.normal["kind"] == "signed"),
             "size": len(self.wide),
             "wide_keys": self.wide,
@@ -172,7 +173,7 @@ class _Sentence:
         words = [i for i in range(start, end) if line.kind[i] == WORD and (tokens[i].key or line.lexical[i])]
         if not words:
             return []
-        near = frozenset(self._key(i) for i in words)
+        near = frozenset([self._key(i) for i in words])
         signed = [i for i in words if self._is_signed(i)]
         denied = {self._key(i) for i in signed if line.state[i] == SIGNED and line.sign[i] < 0}
         signed = [i for i in signed if line.state[i] in (SIGNED, OPEN) or self._key(i) not in denied]
@@ -389,7 +390,7 @@ class _Sentence:
         normal: dict[str, Any] = {
             **self.base,
             "kind": "said",
-            "keys": frozenset(row[0] for row in rows),
+            "keys": frozenset([row[0] for row in rows]),
             "words": tuple(rows),
             "if": self.conditional,
             "near_keys": near,

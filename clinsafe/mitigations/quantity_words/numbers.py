@@ -25,13 +25,14 @@ def numbers(tokens: Sequence[Token], lexicon: Lexicon) -> list[Number]:
     words = lexicon.pack.numbers
     done = 0
     for index, token in enumerate(tokens):
-        if index < done or not (token.lower in words or token.lower == "a" or token.text[0].isdigit()):
+        digit = token.text[0].isdigit()
+        if index < done or not (digit or token.lower in words or token.lower == "a"):
             continue
-        value = _digits(token) if token.is_number else _word(tokens, index, lexicon)
+        value = _digits(token) if digit else _word(tokens, index, lexicon)
         if value is None:
             continue
         done = index + 1
-        if value >= 20 and not token.is_number:
+        if value >= 20 and not digit:
             done, value = _compound(tokens, index, value, lexicon)
         found.append(Number(index, done, value))
     return found

@@ -38,7 +38,7 @@ def parts(scene: Scene, lexicon: Lexicon, found: list[Edge]) -> list[Part]:
     marks = _marks(scene, lexicon, found)
     for index in range(len(scene.tokens) + 1):
         turn = scene.turns[index] if index < len(scene.tokens) else Turn.STOP
-        if not (turn in _CELL_ENDS or _object_clause(scene, index, turn)):
+        if not (turn in _CELL_ENDS or (turn == Turn.RELATIVE and _object_clause(scene, index))):
             continue
         if _label(scene, start, index) or _of_a_person(scene, index) or _in_aside(scene, index):
             continue
@@ -82,10 +82,8 @@ def _in_aside(scene: Scene, index: int) -> bool:
     return False
 
 
-def _object_clause(scene: Scene, index: int, turn: Turn) -> bool:
+def _object_clause(scene: Scene, index: int) -> bool:
     """Whether a clause with a subject of its own begins: "the insulin | that the nurse drew up"."""
-    if turn != Turn.RELATIVE:
-        return False
     first = index + 1
     if first < len(scene.tokens) and scene.tokens[first].lower in _ARTICLES:
         first += 1
@@ -185,13 +183,14 @@ def _features(scene: Scene, start: int, end: int, marks: dict[int, str]) -> froz
     for index in range(start, end):
         if index in marks:
             features.append(marks[index])
+        token = scene.tokens[index]
         if scene.keys[index]:
             if scene.cue_at[index] < 0 or scene.kinds[index]:
                 features += scene.keys[index]
-        elif scene.tokens[index].is_number:
-            features.append(f"#{scene.tokens[index].lower}")
-        elif scene.tokens[index].lower in ("left", "right"):
-            features.append(scene.tokens[index].lower)
+        elif token.is_number:
+            features.append(f"#{token.lower}")
+        elif token.lower in ("left", "right"):
+            features.append(token.lower)
         denied = denied or scene.turns[index] == Turn.NOT
     if denied and not any(feature[0] == "+" for feature in features):
         features.append("+no")

@@ -166,7 +166,7 @@ def _order_fact(reading: Reading, scene: Scene) -> Fact:
     normal = {
         "form": "order",
         "asked": scene.asked,
-        "words": tuple(token.lower for token in scene.tokens),
+        "words": tuple([token.lower for token in scene.tokens]),
         "telling": tuple(sorted(telling)),
         "keys": scene.sentence.keys,
     }
