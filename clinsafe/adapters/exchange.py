@@ -82,40 +82,24 @@ PATIENCE = Patience()
 
 @dataclass(frozen=True)
 class Service:
-    """A kind of service, in the words of its errors.
+    """A kind of service, in the words that its errors need."""
 
-    Attributes:
-        kind: what it does, as in "no embeddings there".
-        answer: what it gives, as in "without embeddings".
-        api: the same with its article, as in "that of an embeddings API".
-        flag: where the user writes the address.
-        path: what is added to that address.
-        key: how to give a key, as in "; set VARIABLE to a key".
-    """
-
-    kind: str
-    answer: str
-    api: str
-    flag: str
-    path: str
-    key: str
+    kind: str  # what it is for, as in "no embeddings there"
+    answer: str  # what it gives, as in "without embeddings"
+    api: str  # as in "that of an embeddings API"
+    flag: str  # where the user writes the address
+    path: str  # what is added to that address
+    key: str  # how to give a key, as in "; set VARIABLE to a key"
 
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back, whatever the status.
+    """What came back, whatever the status."""
 
-    Attributes:
-        status: of HTTP.
-        body: the service's own words, never to be shown.
-        wait: seconds that it asks to be left alone; 0 for none.
-        target: scheme and host of a redirect, which is not followed; else "no usable address".
-    """
-
-    status: int
-    body: bytes = field(repr=False)
-    wait: float = 0.0
-    target: str = "no usable address"
+    status: int  # of HTTP
+    body: bytes = field(repr=False)  # the service's own words: not for any message
+    wait: float  # seconds that it asks to be left alone; 0 for none
+    target: str  # scheme and host of a redirect, which is not followed; else "no usable address"
 
 
 class Exchange:
