@@ -73,7 +73,7 @@ def measure_speed(stack: Stack, *, data: Path | None = None, stage: Stage) -> Sp
         part = texts[number * TOP : (number + 1) * TOP]
         query = part[0].split(". ")[0]
         asked, facts = stack.read(query), [stack.read(text) for text in part]
-        stored.append(_ms(lambda a=asked, f=facts: [stack.compare(a, one) for one in f]))  # type: ignore[misc]
+        stored.append(_ms(lambda a=asked, f=facts: stack.compare_all(a, f)))  # type: ignore[misc]
         unstored.append(_ms(lambda q=query, p=part: stack.check(q, p)))  # type: ignore[misc]
         if pipeline is not None:
             spacy.append(_ms(lambda p=part: [pipeline(text) for text in p]))  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -107,12 +108,12 @@ def _shared(
     keys: frozenset[str], holders: Mapping[str, Sequence[int]], weights: Mapping[str, float]
 ) -> dict[int, float]:
     """The weight shared with each holder of any of these keys."""
-    shared: dict[int, float] = {}
+    shared: dict[int, list[float]] = {}
     for key in keys:
         weight = weights[key]
         for place in holders[key]:
-            shared[place] = shared.get(place, 0.0) + weight
-    return shared
+            shared.setdefault(place, []).append(weight)
+    return {place: math.fsum(shared[place]) for place in sorted(shared)}
 
 
 def _within(one: Side, other: Side) -> bool:
@@ -144,8 +145,8 @@ class Nearness:
 
 
 def mass(keys: frozenset[str], light: frozenset[str]) -> float:
-    """Total weight of keys: how much it says that two statements share them."""
-    return sum(_weight(key, light) for key in keys)
+    """Total weight of keys, the same in whatever order a set gives them: how much it says that two share them."""
+    return math.fsum([_weight(key, light) for key in keys])
 
 
 @lru_cache(maxsize=32768)
