@@ -97,6 +97,25 @@ def test_the_overlay_wins_file_by_file_and_is_hashed(overlay):
     assert set(content.hashes) == {"checklist/hazards.yaml", "checklist/gates.yaml"}
 
 
+def test_what_was_read_is_kept_only_while_the_file_holds_the_same_text(overlay):
+    name = "checklist/hazards.yaml"
+    root = overlay(name, lambda text: text)
+    first = Content(root).yaml(name, Hazards)
+    assert Content(root).yaml(name, Hazards) is first
+    overlay(name, lambda text: text.replace("Negation blindness", "Polarity"))
+    content = Content(root)
+    assert content.yaml(name, Hazards).hazards[0].name == "Polarity"
+    assert content.hashes[name] == sha256_file(root / name)
+    overlay(name, lambda text: text.replace("id: temporal", "id: [temporal]"))
+    for _ in range(2):
+        with pytest.raises(ContentError, match="id"):
+            Content(root).yaml(name, Hazards)
+    overlay(name, lambda text: text.replace("id: [temporal]", "id: temporal"))
+    assert Content(root).yaml(name, Hazards).hazards[0].name == "Polarity"
+    with pytest.raises(ContentError):  # the same text read as something else
+        Content(root).yaml(name, GatesFile)
+
+
 def test_an_overlay_that_is_no_folder_is_refused(tmp_path):
     with pytest.raises(UsageError, match="not a directory"):
         Content(tmp_path / "nowhere")

@@ -23,7 +23,9 @@ from clinsafe.text import Reading
 
 _TOUCHED = 0.55  # share of what is asked that the two sentences together must name
 _VALUED = 0.3  # where the question word stands for the value, and so for part of what is asked
-_DAY = re.compile(r"\b\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b")
+_DAY = re.compile(
+    r"\b\d{1,2} (?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|\b\d{1,2}/\d{1,2}(?:/\d{2,4})?\b"
+)
 _FOCUS = ("keys", "modifier_keys", "subject_keys", "core_keys", "target_keys", "scope_keys")
 _QUERY = re.compile(r"\b(?:the )?query\b", re.IGNORECASE)
 _PASSAGE = re.compile(r"(?:(?<=; )|(?<=\bin )|(?<=\band )|(?<=\. In ))(?:the )?passage\b", re.IGNORECASE)
@@ -162,9 +164,7 @@ def _opposed(one: _Side, other: _Side, first: Answer, second: Answer) -> tuple[F
     )  # fmt: skip
 
 
-def _valued(
-    stack: Stack, one: _Side, other: _Side, asked: frozenset[str], words: str
-) -> tuple[Finding, ...]:
+def _valued(stack: Stack, one: _Side, other: _Side, asked: frozenset[str], words: str) -> tuple[Finding, ...]:
     """Different sides or classes, where the question asks for one."""
     vocabulary = stack.reader.vocabulary
     here, there = (worded(side.passage.text, side.lines.lines, vocabulary) for side in (one, other))

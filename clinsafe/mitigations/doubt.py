@@ -24,7 +24,12 @@ def doubt(
         return None  # it asks for a doubt
     told = None
     for at, sentence in enumerate(words.sentences):
-        if not _named(question, words, at) or _of_another(lines, at) or sentence.conditional or barred(sentence):
+        if (
+            not _named(question, words, at)
+            or _of_another(lines, at)
+            or sentence.conditional
+            or barred(sentence)
+        ):
             continue
         told = _finding(question, sentence) if sentence.open and not sentence.dismissed else None
     return None if told is None else ("uncertain", (told,))
@@ -40,7 +45,7 @@ def _named(question: Question, words: Passage, at: int) -> bool:
     around = covered(question.keys, words.around(at))
     if at and around >= _ALL and question.line.keys & sentence.keys:
         return True
-    return own >= _MOST or own >= _SOME and around >= _AROUND
+    return own >= _MOST or (own >= _SOME and around >= _AROUND)
 
 
 def _of_another(lines: Lines, at: int) -> bool:
@@ -51,6 +56,6 @@ def _of_another(lines: Lines, at: int) -> bool:
 def _finding(question: Question, sentence: Worded) -> Finding:
     name = " ".join(sorted(question.keys))
     return Finding(
-        "hedging", "compatible", "certainty_shift", "moderate", _CONFIDENCE, question.line.span, sentence.line.span,
+        "hedging", "compatible", "non_support", "moderate", _CONFIDENCE, question.line.span, sentence.line.span,
         f"{name}: asked", f"{name}: open", "", "stance.open", "The passage leaves open what is asked.",
     )  # fmt: skip

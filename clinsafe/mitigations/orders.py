@@ -9,15 +9,20 @@ from clinsafe.mitigations.question import Question
 from clinsafe.mitigations.wording import Passage, Worded
 from clinsafe.protocols import Finding
 
-_NAME = r"(?:dnr|dnacpr|dnar|do (?:- )?not (?:- )?(?:attempt )?(?:- )?resuscitat\w+|not for (?:cpr|resus\w*|resuscitation))"
+_NAME = (
+    r"(?:dnr|dnacpr|dnar|do (?:- )?not (?:- )?(?:attempt )?(?:- )?resuscitat\w+"
+    r"|not for (?:cpr|resus\w*|resuscitation))"
+)
 _ORDER = re.compile(rf"\b{_NAME}\b")
 _NONE = re.compile(
     rf"\b(?:no|without|not have|nor|never had) (?:a |an |any |valid |current )*{_NAME}"
-    rf"|{_NAME}.{{0,40}}\b(?:not (?:been )?(?:made|signed|in place|completed|discussed|agreed|valid)|revoked|cancelled|withdrawn"
+    rf"|{_NAME}.{{0,40}}\b(?:not (?:been )?(?:made|signed|in place|completed|discussed|agreed|valid)"
+    rf"|revoked|cancelled|withdrawn"
     r"|rescinded|declined)\b"
 )
 _FULL = re.compile(
-    r"\b(?:for (?:full )?(?:cpr|resuscitation)|for full (?:active )?(?:escalation|treatment)|full (?:active )?treatment including"
+    r"\b(?:for (?:full )?(?:cpr|resuscitation)|for full (?:active )?(?:escalation|treatment)"
+    r"|full (?:active )?treatment including"
     r" cpr|full code)\b"
 )
 _NOT_FOR = re.compile(r"\bnot (?:suitable )?for (?:full )?(?:cpr|resus)")

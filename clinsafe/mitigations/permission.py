@@ -13,7 +13,7 @@ from typing import Literal
 from clinsafe.guarded import Stance
 from clinsafe.mitigations.question import Question
 from clinsafe.mitigations.topic import bare, covered, heavy
-from clinsafe.mitigations.wording import Passage, Worded
+from clinsafe.mitigations.wording import Passage, Worded, aims
 from clinsafe.protocols import Finding, Severity, Verdict
 from clinsafe.text import Token
 from clinsafe.text.tokens import stem_of
@@ -24,49 +24,66 @@ _CONFIDENCE = 0.7
 _SENTENCE, _BOTH, _AROUND = 0.3, 0.4, 0.6
 
 _ABSTAIN = (
-    r"avoid\w*|abstain\w*|abstinence|refrain\w*|withhold\w*|withheld|omit\w*|stop(?:ped|ping)?|discontinu\w*|ceas\w*"
-    r"|interrupt\w*|keep (?:off|away)|kept (?:off|away)|stay (?:off|away)|steer clear|held|paus\w*|suspend\w*|skip\w*"
+    r"avoid\w*|abstain\w*|abstinence|refrain\w*|withhold\w*|withheld|omit\w*|stop(?:ped|ping)?"
+    r"|discontinu\w*|ceas\w*"
+    r"|interrupt\w*|keep (?:off|away)|kept (?:off|away)|stay (?:off|away)|steer clear|held|paus\w*"
+    r"|suspend\w*|skip\w*"
     r"|give up|go without|come off|withdraw\w*|rul\w* out"
 )
 _AVOID = re.compile(rf"\b(?:{_ABSTAIN})\b")
 _IDLE = re.compile(
-    r"\b(?:need not|needn t|no need|not (?:needed|necessary|required|obliged)|unnecessary|(?:do|does|did) not (?:have|need) to"
-    r"|don t (?:have|need) to|(?:is|are) no (?:reason|need|restriction|requirement|objection)|no (?:reason|requirement) to"
+    r"\b(?:need not|needn t|no need|not (?:needed|necessary|required|obliged)|unnecessary|(?:do|does"
+    r"|did) not (?:have|need) to"
+    r"|don t (?:have|need) to|(?:is|are) no (?:reason|need|restriction|requirement|objection)"
+    r"|no (?:reason|requirement) to"
     r"|not have to|without (?:the )?need)\b"
 )
-_FREE = re.compile(r"\b(?:no (?:\w+ )?(?:restriction|objection|contraindication)s?|not contraindicated|not harmful|not unsafe)\b")
+_FREE = re.compile(
+    r"\b(?:no (?:\w+ )?(?:restriction|objection|contraindication)s?|not contraindicated|not harmful"
+    r"|not unsafe)\b"
+)
 _FORBIDDEN = re.compile(
-    r"\b(?:(?:do|does|should|must|may|can|could|shall|ought) (?:not|never)|don t|mustn t|shouldn t|cannot|can t|never"
-    r"|(?:not|never) (?:to )?be|not (?:be )?(?:recommended|advised|suitable|safe|appropriate|permitted|allowed|advisable"
-    r"|licensed|acceptable|compatible|wise)|unsafe|contraindicated|contra - indicated|forbidden|prohibited|inadvisable"
+    r"\b(?:(?:do|does|should|must|may|can|could|shall|ought) (?:not|never)|don t|mustn t|shouldn t|cannot"
+    r"|can t|never"
+    r"|(?:not|never) (?:to )?be|not (?:be )?(?:recommended|advised|suitable|safe|appropriate|permitted"
+    r"|allowed|advisable"
+    r"|licensed|acceptable|compatible|wise)|unsafe|contraindicated|contra - indicated|forbidden"
+    r"|prohibited|inadvisable"
     r"|unsuitable|inappropriate|dangerous|harmful|against the use|no \w+(?: \w+){0,4} (?:is|are) to be)\b"
 )
 _DUE = re.compile(
-    r"\b(?:must|should|always|(?:is|are) to(?: be)?|ha(?:s|ve) to|needs? to|needed|required?|requires|necessary|mandatory"
-    r"|essential|recommended|recommends?|advised|advises?|advisable|obligatory|imperative|compulsory|ensure|please)\b"
+    r"\b(?:must|should|always|(?:is|are) to(?: be)?|ha(?:s|ve) to|needs? to|needed|required?|requires"
+    r"|necessary|mandatory"
+    r"|essential|recommended|recommends?|advised|advises?|advisable|obligatory|imperative|compulsory"
+    r"|ensure|please)\b"
 )
 _ALLOWED = re.compile(
-    r"\b(?:may|can|safe|safely|suitable|compatible|permitted|allowed|permissible|acceptable|fine|all right|alright|okay|ok"
+    r"\b(?:may|can|safe|safely|suitable|compatible|permitted|allowed|permissible|acceptable|fine(?! -)"
+    r"|all right|alright|okay|ok"
     r"|as (?:usual|normal)|appropriate|harmless|tolerated)\b"
 )
 _ASKS_LEAVE = re.compile(
-    r"^(?:can|may|could|might)\b|\b(?:safe|all right|alright|ok|okay|fine|allowed|permitted|permissible|suitable|acceptable"
+    r"^(?:can|may|could|might)\b|\b(?:safe|all right|alright|ok|okay|fine|allowed|permitted|permissible"
+    r"|suitable|acceptable"
     r"|possible|lets? us)\b"
 )
 _ASKS_DUTY = re.compile(
-    r"^(?:should|must|ought|shall)\b|\b(?:need(?:s|ed)? to|ha(?:s|ve) to|required|necessary|mandatory|advised|recommended"
+    r"^(?:should|must|ought|shall)\b|\b(?:need(?:s|ed)? to|ha(?:s|ve) to|required|necessary|mandatory"
+    r"|advised|recommended"
     r"|indicated|essential|obliged)\b"
 )
 _ASKS_BAN = re.compile(r"\b(?:contraindicated|unsafe|forbidden|prohibited|dangerous|harmful)\b")
 _CAPABLE = re.compile(
-    r"^(?:can|may|could|might) (?:\w+ ){1,6}?(?:cause|lead|bring|make|trigger|induce|increase|raise|worsen|provoke|produce"
+    r"^(?:can|may|could|might) (?:\w+ ){1,6}?(?:cause|lead|bring|make|trigger|induce|increase|raise"
+    r"|worsen|provoke|produce"
     r"|affect|prolong|reduce|be (?:felt|seen|heard|palpated|detected|found))\b"
 )
 _ON = re.compile(r"\b(?:continue\w*|carry on|carried on|go on|keep on|remain|stay on)\b")
+_PARTS = re.compile(r";|\b(?:but|however|although|though|whereas|while)\b")
 _FRAME = """
-safe safely right allowed permitted suitable acceptable fine okay contraindicated unsafe need have avoid stop withhold
-omit keep off abstain necessary required mandatory advised recommended continue carry on discontinue cease interrupt
-withdraw held let should must can patient people someone anyone person everybody staff want
+safe safely ok right allowed permitted suitable acceptable fine okay contraindicated unsafe need have avoid stop
+withhold omit keep off abstain necessary required mandatory advised recommended continue carry on discontinue cease
+interrupt withdraw held let should must can patient people someone anyone person everybody staff want
 """
 _WHO = {
     "child": re.compile(r"\b(?:child(?:ren)?|kids?|teenagers?|adolescents?)\b"),
@@ -86,12 +103,15 @@ class Asked:
         kind: whether it may be done, has to be done, or must not be done.
         keys: bare keys of the thing and of the act.
         text: the question in lower case.
+        going_on: it asks whether to continue.
+        first: the key that it names first.
     """
 
     kind: Literal["leave", "duty", "ban", "spare"]
     keys: frozenset[str]
     text: str
     going_on: bool
+    first: str
 
 
 def bans(text: str) -> bool:
@@ -116,7 +136,8 @@ def permission_asked(tokens: tuple[Token, ...]) -> Asked | None:
         kind = "spare" if avoid else "leave"
     frame = frozenset(bare(stem_of(word)) for word in _FRAME.split())
     keys = heavy(frozenset(bare(token.key) for token in tokens if token.key) - frame)
-    return Asked(kind, keys, text, _ON.search(text) is not None) if keys else None
+    first = next((bare(token.key) for token in tokens if token.key and bare(token.key) in keys), "")
+    return Asked(kind, keys, text, _ON.search(text) is not None, first) if keys else None
 
 
 def permission(asked: Asked, question: Question, words: Passage) -> Answer | None:
@@ -124,13 +145,20 @@ def permission(asked: Asked, question: Question, words: Passage) -> Answer | Non
     told: dict[Stance, Finding] = {}
     for at, sentence in enumerate(words.sentences):
         own = covered(asked.keys, sentence.keys)
+        around = words.around(at)
         both = own >= _BOTH and len(asked.keys & sentence.keys) > 1
-        if own < _SENTENCE or not (both or covered(asked.keys, words.around(at)) >= _AROUND):
+        if (
+            own < _SENTENCE
+            or not (both or covered(asked.keys, around) >= _AROUND)
+            or asked.first not in around
+        ):
+            continue  # what is named first is what may be done or not: not MMR where yellow fever vaccine is told
+        if aims(sentence.text):
             continue
         here, wanted = _groups(sentence.text), _groups(asked.text)
         if here and not here & wanted:
             continue
-        duty = duty_of(sentence)
+        duty = duty_of_text(_part(sentence, asked.keys))
         side = None if duty is None else _answer(asked, duty)
         if duty is None or side is None:
             continue
@@ -147,7 +175,37 @@ def _groups(text: str) -> set[str]:
 
 def duty_of(sentence: Worded) -> Duty | None:
     """What a sentence says of doing the thing it names; None where it gives no leave and no order."""
-    text = sentence.text
+    return duty_of_text(sentence.text)
+
+
+def _part(sentence: Worded, keys: frozenset[str]) -> str:
+    """The part between "but" and semicolons that names most of what is asked, given what the parts before it name."""
+    parts = _PARTS.split(sentence.text)
+    if len(parts) < 2:
+        return sentence.text
+    best, at = (0.0, 0.0), sentence.text
+    carried: frozenset[str] = frozenset()
+    for part in parts:
+        own = _keys_in(part, sentence) & keys
+        carried |= own
+        score = (covered(keys, carried), covered(keys, own))
+        if own and score > best:
+            best, at = score, part
+    return at.strip()
+
+
+def _keys_in(part: str, sentence: Worded) -> frozenset[str]:
+    words = frozenset(part.split())
+    return frozenset(
+        bare(token.key)
+        for clause in sentence.clauses
+        for token in clause
+        if token.key and token.lower in words
+    )
+
+
+def duty_of_text(text: str) -> Duty | None:
+    """`duty_of` for a part of a sentence."""
     avoid = _AVOID.search(text) is not None
     if _FREE.search(text):
         return "allowed"
@@ -155,7 +213,9 @@ def duty_of(sentence: Worded) -> Duty | None:
         return "allowed" if avoid else "idle"
     if _FORBIDDEN.search(text):
         return "due" if avoid and not re.search(r"\bavoid", text) else "forbidden"
-    if avoid and (_DUE.search(text) or text.split(" ", 1)[0] in ("avoid", "stop", "withhold", "omit", "discontinue")):
+    if avoid and (
+        _DUE.search(text) or text.split(" ", 1)[0] in ("avoid", "stop", "withhold", "omit", "discontinue")
+    ):
         return "forbidden"
     if _DUE.search(text):
         return "due"

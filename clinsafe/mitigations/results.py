@@ -18,28 +18,40 @@ _WHOLE = 0.999
 _CONFIDENCE = 0.65
 _ASSERTED = 4
 _LACKING = re.compile(r"\b(?:agenesis|aplasia|absence|absent|missing|amputat\w+)\b")
-_OCCASIONS = frozenset(bare(stem_of(word)) for word in "admit admission arrive arrival triage discharge clinic visit".split())
+_OCCASIONS = frozenset(
+    bare(stem_of(word))
+    for word in ["admit", "admission", "arrive", "arrival", "triage", "discharge", "clinic", "visit"]
+)
 _BEFORE = re.compile(
-    r"\b(?:no|nil|denies|denied|denying|without|never|negative for|neg for|free of|free from|absence of|lack of|neither|nor"
-    r"|(?:did|does|do|has|have|had|is|was|were|are) not|not a single|hasn t|hadn t|didn t|doesn t|isn t|wasn t)\b"
+    r"\b(?:no|nil|denies|denied|denying|without|never|negative for|neg for|free of|free from|absence of"
+    r"|lack of|neither|nor"
+    r"|(?:did|does|do|has|have|had|is|was|were|are) not|not a single|hasn t|hadn t|didn t|doesn t|isn t"
+    r"|wasn t)\b"
 )
 _AFTER = re.compile(
-    r"\b(?:(?:not|never|nor|none|nothing) (?:\w+ )?(?:isolated|detected|found|seen|identified|grown|present|evident|demonstrated"
-    r"|visualised|palpable|felt|heard|reported|recorded|noted)|negative|neg|nil|absent|none|excluded|ruled out|never|- ve"
+    r"\b(?:(?:not|never|nor|none|nothing) (?:\w+ )?(?:isolated|detected|found|seen|identified|grown"
+    r"|present|evident|demonstrated"
+    r"|visualised|palpable|felt|heard|reported|recorded|noted)|negative|neg|nil|absent|none|excluded"
+    r"|ruled out|never|- ve"
     r"|0 / \d+)\b"
 )
 _PRESENT = re.compile(
-    r"\b(?:positive|pos|present|isolated|detected|seen|confirmed|identified|evident|grown|grew|demonstrated|visible|palpable"
+    r"\b(?:positive|pos|present|isolated|detected|seen|confirmed|identified|evident|grown|grew"
+    r"|demonstrated|visible|palpable"
     r"|proven|noted|found|\+ ve|\+ \+)(?!\w)"
 )
 _TURNS = re.compile(
-    r"\b(?:no|not|nil|never|none|nor|neither|without|negative|neg|absent|excluded|ruled out|free|denie[sd]|stopped|resolved|normal"
-    r"|clear|cannot|n t|longer|until|unless|except|only|if|screen(?:ed|ing)? for|to exclude|to check|previous\w*|resistan\w+|risk|avoid\w*"
+    r"\b(?:no|not|nil|never|none|nor|neither|without|negative|neg|absent|excluded|ruled out|free"
+    r"|denie[sd]|stopped|resolved|normal"
+    r"|clear|cannot|n t|longer|until|unless|except|only|if|screen(?:ed|ing)? for|to exclude|to check"
+    r"|previous\w*|resistan\w+|risk|avoid\w*"
     r"|prevent\w*|prophyla\w+|vaccin\w+|test(?:ed|ing)? for)\b"
 )
 _NO_DENIAL = re.compile(
-    r"\b(?:no longer|no (?:increase|change|further|new|need|reason|restriction|more|other|doubt|worse|better|response|improvement"
-    r"|significant|effect|benefit|difference|relief|history|plan|plans)|not (?:only|yet|until|just|all|always|every|been)"
+    r"\b(?:no longer|no (?:increase|change|further|new|need|reason|restriction|more|other|doubt|worse"
+    r"|better|response|improvement"
+    r"|significant|effect|benefit|difference|relief|history|plan|plans)|not (?:only|yet|until|just|all"
+    r"|always|every|been)"
     r"|without (?:treatment|delay|help))\b"
 )
 
@@ -52,7 +64,9 @@ def results(
     Args:
         barred: whether a sentence is about something else than what is asked.
     """
-    turned = any(acts or question.keys & frozenset(map(bare, keys)) for _, _, keys, acts in question.line.marks)
+    turned = any(
+        acts or question.keys & frozenset(map(bare, keys)) for _, _, keys, acts in question.line.marks
+    )
     if question.decisive or question.conditional or turned:
         return None  # an order, a quantity, a turned word: more hangs on it than presence
     if any(level < _ASSERTED for level in question.levels.values()):
@@ -60,7 +74,13 @@ def results(
     core = _core(question)
     told: dict[Stance, Finding] = {}
     for at, sentence in enumerate(words.sentences):
-        if barred(sentence) or sentence.open or sentence.conditional or sentence.general or _not_current(lines, at, question):
+        if (
+            barred(sentence)
+            or sentence.open
+            or sentence.conditional
+            or sentence.general
+            or _not_current(lines, at, question)
+        ):
             continue
         for clause in sentence.clauses:
             side = _side(clause, question, core)
@@ -101,7 +121,9 @@ def _core(question: Question) -> frozenset[str]:
 def _not_current(lines: Lines, at: int, question: Question) -> bool:
     facts = lines.by_line.get(at, {}).get("negation", ())
     return any(
-        fact.normal.get("relative") or fact.normal.get("asked") or (fact.normal.get("past") and not question.past)
+        fact.normal.get("relative")
+        or fact.normal.get("asked")
+        or (fact.normal.get("past") and not question.past)
         for fact in facts
     )
 

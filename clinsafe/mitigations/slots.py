@@ -10,7 +10,8 @@ from clinsafe.mitigations.wording import Passage, Worded
 from clinsafe.protocols import Finding
 
 _WHICH_SIDE = re.compile(
-    r"\b(?:which|what) (?:side|eye|ear|hip|knee|leg|foot|ankle|arm|hand|wrist|shoulder|elbow|lung|kidney|breast|limb|hemisphere"
+    r"\b(?:which|what) (?:side|eye|ear|hip|knee|leg|foot|ankle|arm|hand|wrist|shoulder|elbow|lung|kidney"
+    r"|breast|limb|hemisphere"
     r"|ovary|testicle|thigh|calf|cheek|nostril|groin)\b"
 )
 _CLASS = "type|grade|stage|class|group|category"

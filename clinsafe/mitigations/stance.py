@@ -18,7 +18,19 @@ from clinsafe.guarded import Stance
 from clinsafe.mitigations.absence import absence_notes
 from clinsafe.mitigations.answer import Answer, Answering
 from clinsafe.mitigations.asking import front_tokens
-from clinsafe.mitigations.bars import Asker, asker, barred, gave_up, gave_up_asked, holds_now, lacks, of_kin, unsettled
+from clinsafe.mitigations.bars import (
+    Asker,
+    asker,
+    barred,
+    besides,
+    gave_up,
+    gave_up_asked,
+    holds_now,
+    lacks,
+    of_kin,
+    on_other_side,
+    unsettled,
+)
 from clinsafe.mitigations.doubt import doubt
 from clinsafe.mitigations.facts import TextFacts
 from clinsafe.mitigations.orders import asks_for_order, order
@@ -28,7 +40,7 @@ from clinsafe.mitigations.results import lacking, results, told_no
 from clinsafe.mitigations.stack import Stack
 from clinsafe.mitigations.threshold import limits, threshold
 from clinsafe.mitigations.topic import Lines, lines_of
-from clinsafe.mitigations.wording import Passage, Worded, worded
+from clinsafe.mitigations.wording import Passage, Worded, aims, worded
 from clinsafe.protocols import Finding
 from clinsafe.text import Reading
 
@@ -63,11 +75,11 @@ def stance(
     asked = asker(tokens)
     answers = []
     for at, line in enumerate(said.lines):
-        answer = Answering(question, line, said.by_line.get(at, {}), found.get(at, ())).answer()
-        if words.sentences and answer is not None:
-            answer = _in_words(answer, words.sentences[at], asked, question)
-        if answer is not None:
-            answers.append(answer)
+        one = Answering(question, line, said.by_line.get(at, {}), found.get(at, ())).answer()
+        if words.sentences and one is not None:
+            one = _in_words(one, words.sentences[at], asked, question)
+        if one is not None:
+            answers.append(one)
     answer, grounds = joined(answers)
     if words.sentences and asks_for_order(asked.text):
         answer, grounds = order(question, words)
@@ -80,11 +92,18 @@ def stance(
 def _in_words(answer: Answer, sentence: Worded, asked: Asker, question: Question) -> Answer | None:
     """A sentence's answer once its words are looked at."""
     said, grounds = answer
-    if barred(asked, sentence):
+    if said == "affirms" and (aims(sentence.text) or besides(asked, sentence)):
+        return None
+    if barred(asked, sentence) or on_other_side(asked, sentence, question.keys):
         return None
     if said == "denies" and not question.denies and holds_now(sentence, question.keys):
         return "affirms", (replace(grounds[0], verdict="compatible", severity="note", rule="stance.current"),)
-    if said == "denies" and (question.past or asked.text.startswith(("has ", "have "))) and gave_up(sentence) and not gave_up_asked(asked):
+    if (
+        said == "denies"
+        and (question.past or asked.text.startswith(("has ", "have ")))
+        and gave_up(sentence)
+        and not gave_up_asked(asked)
+    ):
         return None  # who stopped did it once
     if said == "denies" and question.denies and lacks(sentence):
         return None  # "agenesis of the right kidney" says no less than "missing"
@@ -95,6 +114,12 @@ def _in_words(answer: Answer, sentence: Worded, asked: Asker, question: Question
     if said == "affirms" and not question.denies and _ban_is_news(sentence, asked):
         return None
     return answer
+
+
+def _asks_of_old(question: Question, asked: Asker) -> bool:
+    """ "Has he smoked?": whether it ever was, not whether it ended."""
+    old = question.past or asked.text.startswith(("has ", "have "))
+    return old and not gave_up_asked(asked)
 
 
 def _ban_is_news(sentence: Worded, asked: Asker) -> bool:
@@ -120,16 +145,18 @@ class Looking:
 
     def unlike(self, sentence: Worded) -> bool:
         """`barred`, or what a sentence leaves open is another person's."""
-        return self.barred(sentence) or of_kin(self.asked, sentence)
+        permits = self.leave is not None and not sentence.firmly_open  # "may be crushed" gives leave
+        return permits or self.barred(sentence) or of_kin(self.asked, sentence)
 
     def again(self, answer: Stance, grounds: tuple[Finding, ...]) -> Answer:
         """The passage's answer, given that of its sentences."""
         question, words = self.question, self.words
         if wanted := limits(self.claim):
-            place = question.line.span
-            told = threshold(wanted, question.line.keys, place, self.passage, self.said, words, self.barred)
+            told = threshold(wanted, question.line.keys, self.passage, self.said, words, self.barred)
+            if told is None and all(one.hazard == "numerical" for one in grounds):
+                return "silent", ()  # the filter compares two values; only the limit is asked
             return told or (answer, grounds)
-        soft = answer == "uncertain" and all(one.hazard == "hedging" for one in grounds)  # "may be given"
+        soft = answer == "uncertain" and any(one.hazard == "hedging" for one in grounds)  # "may be given"
         if self.leave is not None and (answer == "silent" or soft):
             told = permission(self.leave, question, words)
             if told is not None:

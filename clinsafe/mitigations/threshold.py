@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Sequence
 
 from clinsafe.guarded import Stance
 from clinsafe.mitigations.facts import TextFacts
 from clinsafe.mitigations.topic import Lines, bare, covered, heavy
 from clinsafe.mitigations.wording import Passage, Worded
-from clinsafe.protocols import Fact, Finding, Span
+from clinsafe.protocols import Fact, Finding
 
 _SIGNS = ("<", "<=", ">", ">=")
 _FORMER = ("change:from", "time:past")
+_TIMES = re.compile(
+    r"\b(?:yesterday|today|now|this morning|overnight|on admission|at discharge|initially|then"
+    r"|\d{1,2} : \d\d|day \d+|(?:mon|tues|wednes"
+    r"|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october"
+    r"|november|december)\b"
+)
+_AT_TIMES = re.compile(r"(\d+(?:\.\d+)?) (?:today|now|yesterday|this morning|last|at \d\d : \d\d|on \w+day)")
+_BACKWARDS = re.compile(
+    r"\b(?:today|now|currently|this morning)\b.*\b(?:yesterday|was|previously|before|last)\b"
+    r"|, (?:down|up) from\b"
+)
 _CONFIDENCE = 0.8
 _DAY = "mass/time"
+_KINDS = {"dose", "measure"}
+_ALIKE = 8.0  # a limit without a unit and a value with one are that much apart at most
 Answer = tuple[Stance, tuple[Finding, ...]]
 Interval = tuple[float, float]
 
@@ -25,7 +39,7 @@ def limits(claim: TextFacts) -> tuple[Fact, ...]:
         fact
         for fact in claim.by_filter.get("numerical", ())
         if fact.normal.get("forms")
-        and fact.normal["subject_keys"]
+        and fact.normal["role"] in _KINDS
         and (fact.normal["sign"] in _SIGNS or _is_range(fact))
     )
 
@@ -33,7 +47,6 @@ def limits(claim: TextFacts) -> tuple[Fact, ...]:
 def threshold(
     asked: Sequence[Fact],
     claim_keys: frozenset[str],
-    place: Span,
     facts: TextFacts,
     lines: Lines,
     words: Passage,
@@ -44,7 +57,6 @@ def threshold(
     Args:
         asked: see `limits`.
         claim_keys: all that the question names.
-        place: of the question.
         barred: whether a sentence is about something else than what is asked.
     """
     told: list[Answer] = []
@@ -59,9 +71,10 @@ def threshold(
         if not sides:
             return None
         last = sides[-1]
-        open_ = len({side for side, _ in sides}) > 1 and not _goes_on(sides, lines)
-        side: Stance = "uncertain" if open_ else last[0]
-        told.append((side, (_finding(limit, last[1], place, side),)))
+        several = len({side for side, _ in sides}) > 1 and not _goes_on(sides, lines, words)
+        open_ = several or (len(values) == 1 and _untold(limit, last[1], lines, words))
+        answer: Stance = "uncertain" if open_ else last[0]
+        told.append((answer, (_finding(limit, last[1], answer),)))
     return _all_of(told)
 
 
@@ -81,17 +94,24 @@ def _is_range(fact: Fact) -> bool:
 
 def _same_thing(limit: Fact, fact: Fact) -> bool:
     normal = fact.normal
-    if not normal.get("forms") or normal["asked"] or normal["role"] != limit.normal["role"]:
+    if not normal.get("forms") or normal["asked"] or {normal["role"], limit.normal["role"]} - _KINDS:
         return False
-    return bool(limit.normal["subject_keys"] & normal["subject_keys"]) and _shared(limit, fact) is not None
+    if _shared(limit, fact) is None:
+        return False
+    if limit.normal["subject_keys"]:
+        return bool(limit.normal["subject_keys"] & normal["subject_keys"])
+    wanted = heavy(map(bare, limit.normal["near_keys"]))
+    return not normal["subject_keys"] and bool(wanted) and wanted <= frozenset(map(bare, normal["near_keys"]))
 
 
 def _of_the_patient(fact: Fact, lines: Lines, words: Passage) -> bool:
     at = lines.at(fact.span)
     said = lines.by_line.get(at, {}).get("negation", ())
-    if any(one.normal.get("if") or one.normal.get("relative") or one.normal.get("asked") for one in said):
+    if any(one.normal.get("relative") or one.normal.get("asked") for one in said):
         return False
-    return not words.sentences or not (words.sentences[at].general or words.sentences[at].conditional)
+    if not words.sentences:
+        return not any(one.normal.get("if") for one in said)
+    return not (words.sentences[at].general or words.sentences[at].conditional)
 
 
 def _nearest(values: list[Fact], limit: Fact, keys: frozenset[str], lines: Lines) -> list[Fact]:
@@ -101,6 +121,8 @@ def _nearest(values: list[Fact], limit: Fact, keys: frozenset[str], lines: Lines
     things = frozenset(map(bare, limit.normal["subject_keys"]))
     values = [fact for fact in values if things & lines.lines[lines.at(fact.span)].keys] or values
     wanted = heavy(keys) - frozenset(map(bare, limit.normal["subject_keys"]))
+    if len({lines.at(fact.span) for fact in values}) == 1:
+        return values
     firm = [fact for fact in values if covered(wanted, frozenset(map(bare, fact.normal["near_keys"])))]
     owned = [fact for fact in values if fact.normal["firm"]]
     return firm or owned or values
@@ -113,7 +135,16 @@ def _shared(limit: Fact, fact: Fact) -> tuple[Interval, Interval, bool] | None:
     if _DAY in mine and _DAY in theirs:
         names = [_DAY]
     else:
-        names = sorted(mine.keys() & theirs.keys() - {"pair"}, key=lambda name: mine[name][5] + theirs[name][5])
+        names = sorted(
+            mine.keys() & theirs.keys() - {"pair"}, key=lambda name: mine[name][5] + theirs[name][5]
+        )
+    if not names and set(mine) == {"number"} and fact.normal["unit"]:
+        bare_limit, value = (
+            limit.normal["raw"],
+            fact.normal["raw"],
+        )  # asked without a unit: in that of the passage
+        if value[0] and 1 / _ALIKE < bare_limit[0] / value[0] < _ALIKE:
+            return bare_limit, _interval(fact, *value), False
     if not names:
         return None
     ours, other = mine[names[0]], theirs[names[0]]
@@ -133,7 +164,11 @@ def _side(limit: Fact, fact: Fact, lines: Lines, words: Passage) -> Stance | Non
     at = lines.at(fact.span)
     if words.sentences and words.sentences[at].open:
         return "uncertain"
-    side = _within(low, high, least, most) if _is_range(limit) else _beyond(limit.normal["sign"], low, least, most)
+    side = (
+        _within(low, high, least, most)
+        if _is_range(limit)
+        else _beyond(limit.normal["sign"], low, least, most)
+    )
     if at_least and (side == "affirms") != (limit.normal["sign"][:1] == ">"):
         return None  # how often it is given is not said, and the sum may lie on the other side
     return side
@@ -158,14 +193,28 @@ def _beyond(sign: str, limit: float, least: float, most: float) -> Stance:
     return "denies" if least > limit + slack or (not equal and least >= limit - slack) else "uncertain"
 
 
-def _goes_on(sides: Sequence[tuple[Stance, Fact]], lines: Lines) -> bool:
+def _goes_on(sides: Sequence[tuple[Stance, Fact]], lines: Lines, words: Passage) -> bool:
     """Whether the values are told as one course ("from 71 to 49"), of which the last one counts."""
-    return len({lines.at(fact.span) for _, fact in sides}) == 1 and any(
-        "change:from" in fact.normal["quality_keys"] for _, fact in sides
+    if len({lines.at(fact.span) for _, fact in sides}) != 1:
+        return False
+    text = words.sentences[lines.at(sides[0][1].span)].text if words.sentences else ""
+    told = (
+        any("change:from" in fact.normal["quality_keys"] for _, fact in sides)
+        or len(_TIMES.findall(text)) > 1
     )
+    return told and not _BACKWARDS.search(text)
 
 
-def _finding(limit: Fact, fact: Fact, place: Span, side: Stance) -> Finding:
+def _untold(limit: Fact, fact: Fact, lines: Lines, words: Passage) -> bool:
+    """Whether the sentence gives values at several times that lie on both sides ("9.2 yesterday, 14.1 today")."""
+    if not words.sentences:
+        return False
+    values = [float(one) for one in _AT_TIMES.findall(words.sentences[lines.at(fact.span)].text)]
+    edge = limit.normal["raw"][0]
+    return len(values) > 1 and min(values) < edge < max(values)
+
+
+def _finding(limit: Fact, fact: Fact, side: Stance) -> Finding:
     told = f"The passage gives {fact.normal['show']}; asked is {limit.normal['show']}."
     conflict = side == "denies"
     return Finding(

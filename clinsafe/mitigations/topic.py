@@ -131,7 +131,9 @@ def lines_of(facts: TextFacts) -> Lines:
         for fact in rows:
             grouped.setdefault(made.at(fact.span), {}).setdefault(name, []).append(fact)
     by_line = {at: {name: tuple(rows) for name, rows in filters.items()} for at, filters in grouped.items()}
-    return Lines(tuple(_owning(line, by_line.get(at, {})) for at, line in enumerate(lines)), by_line, made._starts)
+    return Lines(
+        tuple(_owning(line, by_line.get(at, {})) for at, line in enumerate(lines)), by_line, made._starts
+    )
 
 
 def _owning(line: Line, facts: Mapping[str, tuple[Fact, ...]]) -> Line:

@@ -1,4 +1,4 @@
-"""The words of a passage's sentences, for what the facts of the filters do not keep: permission, doubt, whose case it is."""
+"""The words of a passage's sentences, for what the facts do not keep: permission, doubt, whose case it is."""
 
 from __future__ import annotations
 
@@ -12,39 +12,63 @@ from clinsafe.mitigations.topic import Line, bare, covered
 from clinsafe.text import Token
 from clinsafe.text.vocabulary import Vocabulary
 
-_PARTS = frozenset("; . , but however although though whereas while because".split())
+_PARTS = frozenset([";", ".", ",", "but", "however", "although", "though", "whereas", "while", "because"])
 _NEIGHBOURS = 2  # sentences before one that may name what it speaks of
 
 _OPEN_WORDS = (
-    r"awaited|awaiting|pending|outstanding|to follow|still to come|not back|not yet (?:available|known|back|reported|seen|clear)",
-    r"indeterminate|equivocal|inconclusive|borderline|unclear|uncertain|unproven|unconfirmed|unsure|undetermined|debatable",
-    r"not (?:been )?(?:clear|certain|sure|established|known|proven|settled|determined|shown for certain|ruled out|excluded)",
-    r"can ?not (?:yet )?be (?:excluded|ruled out|determined|estimated|stated|graded|assessed|established|confirmed|dismissed)",
+    r"awaited|awaiting|pending|outstanding|to follow|still to come|not back|not yet (?:available|known"
+    r"|back|reported|seen|clear)",
+    r"indeterminate|equivocal|inconclusive|borderline|unclear|uncertain|unproven|unconfirmed|unsure"
+    r"|undetermined|debatable",
+    r"not (?:been )?(?:clear|certain|sure|established|known|proven|settled|determined|shown for certain"
+    r"|ruled out|excluded)",
+    r"can ?not (?:yet )?be (?:excluded|ruled out|determined|estimated|stated|graded|assessed|established"
+    r"|confirmed|dismissed)",
     r"can ?not (?:be sure|tell|say|exclude|confirm|rule out|draw)",
     r"could not (?:be )?(?:sure|tell|say|excluded?|confirm(?:ed)?|ruled? out|draw|determined?|established?)",
-    r"neither confirmed nor (?:excluded|refuted)|either way|suspected|suspicion of|suspicious for|query|possible|possibly",
-    r"possibility|probable|probably|presumed|likely|low (?:- )?(?:certainty|quality) evidence|insufficient evidence",
+    r"neither confirmed nor (?:excluded|refuted)|either way|suspected|suspicion of|suspicious for|query"
+    r"|possible|possibly",
+    r"possibility|probable|probably|presumed|likely|low (?:- )?(?:certainty|quality) evidence"
+    r"|insufficient evidence",
     r"inconsistent|conflicting|no firm conclusion|mixed results|differential|versus|vs|whether|to clarify",
-    r"to be (?:settled|clarified|confirmed|determined)|needs? to be confirmed|may (?:well )?(?:be|have|represent)|might",
+    r"to be (?:settled|clarified|confirmed|determined)|needs? to be confirmed|may (?:well )?(?:be|have"
+    r"|represent)|might",
     r"could (?:be|have|represent)",
 )
 _OPEN = re.compile(rf"(?:^|[ (:,])\? ?(?=[^\W\d]{{3}})|\b(?:{'|'.join(_OPEN_WORDS)})\b")
-_WEAK = re.compile(r"\b(?:may|might|could|likely|probable|probably|possible|possibly|whether|vs|versus|query)\b")
+_WEAK = re.compile(
+    r"\b(?:may|might|could|likely|probable|probably|possible|possibly|whether|vs|versus|query)\b"
+)
 _DISMISSED = re.compile(
-    r"\b(?:not been borne out|no longer (?:suspected|thought|considered)|thought (?:possible )?at first|initially"
-    r"|(?:previously|earlier) (?:labelled|suspected|thought|suspicion)|earlier suspicion|referred as|unlikely)\b"
+    r"\b(?:not been borne out|no longer (?:suspected|thought|considered)|thought (?:possible )?at first"
+    r"|initially"
+    r"|(?:previously|earlier) (?:labelled|suspected|thought|suspicion)|earlier suspicion|referred as"
+    r"|unlikely)\b"
 )
 _GENERAL = re.compile(
-    r"^(?:offer|give|consider|avoid|do not|don t|advise|check|stop|start|use|prescribe|monitor|refer|when|if|in (?:af|adults"
-    r"|children|patients|people|women|men)|patients?|people|adults|children|women|men|all|any|most|some|anyone)\b"
-    r"|\b(?:people|patients|adults|those|women|men|anyone|a person) (?:who|with|on|taking|receiving|aged|over|under|in)\b"
+    r"^(?:offer|give|consider|avoid|do not|don t|advise|check|stop|start|use|prescribe|monitor|refer|when"
+    r"|if|in (?:af|adults"
+    r"|children|patients|people|women|men)|patients?|people|adults|children|women|men|all|any|most|some"
+    r"|anyone)\b"
+    r"|\b(?:people|patients|adults|those|women|men|anyone|a person) (?:who|with|on|taking|receiving|aged"
+    r"|over|under|in)\b"
     r"|\bshould be (?:offered|given|considered|advised|screened|referred|tested)\b"
 )
 _OF_ONE = re.compile(
-    r"\b(?:he|she|his|her|him|hers|mr|mrs|ms|miss|this (?:patient|man|woman|lady|gentleman|boy|girl|child|baby)|the (?:patient"
+    r"\b(?:he|she|his|her|him|hers|mr|mrs|ms|miss|this (?:patient|man|woman|lady|gentleman|boy|girl|child"
+    r"|baby)|the (?:patient"
     r"|man|woman|lady|gentleman|boy|girl|child|baby)|i|my|pt)\b"
 )
-_IF = re.compile(r"\b(?:if|unless|should (?:she|he|it|they|symptoms)|in case|when(?:ever)? [\w ]{0,30}\bis \d)\b")
+_IF = re.compile(
+    r"\b(?:if|unless|should (?:she|he|it|they|symptoms)|in case|when(?:ever)? [\w ]{0,30}\bis (?:under "
+    r"|over |below |above |less than |more than |between )?\d)"
+)
+
+_AIMS = re.compile(
+    r"\b(?:to (?:determine|assess|evaluate|examine|investigate|test|explore|find out|establish|compare|elucidate)"
+    r"|aims?|aimed|objective|purpose of (?:this|the) study|we (?:examined|investigated|asked|sought|hypothesi[sz]ed)"
+    r"|this (?:study|research) (?:examines|investigates|uses|explores))\b"
+)
 
 
 @dataclass(frozen=True)
@@ -89,7 +113,6 @@ class Worded:
         return _IF.search(self.text) is not None
 
 
-
 @dataclass(frozen=True)
 class Passage:
     """A passage's sentences in words, in order."""
@@ -113,7 +136,9 @@ def worded(text: str, lines: Sequence[Line], vocabulary: Vocabulary) -> Passage:
 def _worded(text: str, line: Line, vocabulary: Vocabulary) -> Worded:
     tokens = vocabulary.tokens(text, line.span.start, line.span.end)
     keys = frozenset(bare(token.key) for token in tokens if token.key)
-    return Worded(line, " ".join(token.lower for token in tokens), widened(keys | line.keys), _clauses(tokens))
+    return Worded(
+        line, " ".join(token.lower for token in tokens), widened(keys | line.keys), _clauses(tokens)
+    )
 
 
 def _clauses(tokens: Sequence[Token]) -> tuple[tuple[Token, ...], ...]:
@@ -129,3 +154,8 @@ def _clauses(tokens: Sequence[Token]) -> tuple[tuple[Token, ...], ...]:
 def of_one(text: str) -> bool:
     """Whether words speak of one person."""
     return _OF_ONE.search(text) is not None
+
+
+def aims(text: str) -> bool:
+    """Whether words say what was to be found out, and not what was found."""
+    return _AIMS.search(text) is not None

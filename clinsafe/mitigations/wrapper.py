@@ -146,10 +146,11 @@ class RetrievalGuard:
             for place, passage in enumerate(found):
                 if work.over:
                     return
-                work.done[place] = self._one(passage, work.query, asked)
+                work.done[place] = self._one(passage, work.query, asked, reading)
             read = [(passage, work.done[place].facts) for place, passage in enumerate(found)]
             about = asked or work.query
-            pairs, left = disagreements(self.stack, about, read, work.alive)
+            answers = [(one.stance, one.grounds) for _, one in sorted(work.done.items()) if one.stance]
+            pairs, left = disagreements(self.stack, about, read, work.alive, answers=answers, reading=reading)
             work.unchecked += left
             work.disagreements = pairs
             work.confirmations = confirmations(read, about, self.packs.critical)
@@ -161,10 +162,12 @@ class RetrievalGuard:
         finally:
             self._left.release()
 
-    def _one(self, passage: Passage, query: TextFacts, asked: TextFacts | None) -> Checked:
+    def _one(self, passage: Passage, query: TextFacts, asked: TextFacts | None, reading: Reading) -> Checked:
         facts = self._facts(passage)
         comparison = self.stack.compare(query, facts)
-        said, grounds = stance(self.stack, asked, facts) if asked is not None else (None, ())
+        if asked is None:
+            return Checked(facts, comparison, None)
+        said, grounds = stance(self.stack, asked, facts, query=reading, text=passage.text)
         return Checked(facts, comparison, said, grounds)
 
     def _facts(self, passage: Passage) -> TextFacts:

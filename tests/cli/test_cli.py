@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def run(*arguments: str, cwd: Path, stdin: str = "", **environment: str) -> subp
 def inside(*arguments: object, cwd: Path, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """As `run`, in this process: the entry point with arguments, folder and streams of its own; only imports are saved.
 
-    For many faults in a row. What ends otherwise than by `sys.exit` leaves a traceback and exit code 1, as it would there.
+    For many faults in a row. What ends otherwise than by `sys.exit` leaves a traceback and exit code 1, as there.
     """
     given = io.StringIO(stdin)
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", errors=e) for e in ("strict", "backslashreplace"))
@@ -52,6 +53,7 @@ def inside(*arguments: object, cwd: Path, stdin: str = "") -> subprocess.Complet
         warnings.simplefilter("ignore")
         patch.setattr(sys, "argv", ["clinsafe", *map(str, arguments)])
         patch.setattr(sys, "stdin", given)
+        patch.setattr(sys.modules["__main__"], "__package__", "")  # click names the program after it
         try:
             main()
         except SystemExit as end:
@@ -121,6 +123,7 @@ def test_the_key_is_private_marked_and_outside_the_project(audited):
     assert passphrase not in audited[2].stdout + audited[2].stderr + audited[3].stdout + audited[3].stderr
 
 
+@pytest.mark.slow
 def test_verify_says_valid_with_the_development_mark(audited):
     home, environment, _, _ = audited
     done = run("report", "verify", "run/report.pdf", "--json", "facts.json", cwd=home, **environment)
@@ -134,13 +137,17 @@ def test_verify_says_valid_with_the_development_mark(audited):
 
 
 @pytest.mark.slow
-def test_verify_says_invalid_with_the_reason_and_exit_1(audited, tmp_path):
+def test_verify_says_invalid_with_the_reason_and_exit_1(audited, shared_renders, tmp_path, monkeypatch):
     home, environment, _, _ = audited
+    monkeypatch.setenv("XDG_CONFIG_HOME", environment["XDG_CONFIG_HOME"])
     data = (home / "run" / "report.pdf").read_bytes()
     (tmp_path / "bad.pdf").write_bytes(data + b" ")
-    done = run("report", "verify", tmp_path / "bad.pdf", cwd=home, **environment)
+    done = inside("report", "verify", tmp_path / "bad.pdf", cwd=home)
     assert done.returncode == 1
     assert done.stdout.splitlines()[-1].startswith("INVALID: ")
+    (tmp_path / "good.pdf").write_bytes(data)  # not all that is verified in this way is invalid
+    shutil.copy(home / "run" / "evidence.dsse.json", tmp_path)
+    assert inside("report", "verify", tmp_path / "good.pdf", cwd=home).returncode == 0
 
 
 def test_the_same_folder_again_is_refused_and_forced(audited):
@@ -163,13 +170,16 @@ def test_a_strangers_record_cannot_drive_the_terminal(audited, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_pdf_can_be_made_again_from_the_evidence(audited):
-    home, environment, _, _ = audited
-    done = run("report", "render", "run/evidence.json", "--out", "again.pdf", cwd=home, **environment)
+def test_the_pdf_can_be_made_again_from_the_evidence(audited, shared_renders):
+    """By another process than the audit's; `shared_renders` keeps nothing that the audit drew, which ran outside."""
+    home = audited[0]
+    done = inside("report", "render", "run/evidence.json", "--out", "again.pdf", cwd=home)
     assert done.returncode == 0, done.stderr
     signed = (home / "run" / "report.pdf").read_bytes()
     assert signed.startswith((home / "again.pdf").read_bytes())
-    assert "exists" in one_line(run("report", "render", "run/evidence.json", "--out", "again.pdf", cwd=home))
+    assert "exists" in one_line(
+        inside("report", "render", "run/evidence.json", "--out", "again.pdf", cwd=home)
+    )
 
 
 def test_another_wrong_passphrase_stops_before_anything_is_computed(audited):

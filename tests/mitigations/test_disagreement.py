@@ -15,7 +15,7 @@ from clinsafe.mitigations.stack import Stack
 from clinsafe.mitigations.whose import superseding, when
 from clinsafe.protocols import Passage
 from tests.mitigations.fakes import Broken, throw
-from tests.mitigations.stance_kit import stack
+from tests.mitigations.stance_kit import answer, claim_of, stack
 from tests.mitigations.work_kit import work
 
 ALLERGY = "Does the patient have a penicillin allergy?"
@@ -68,7 +68,11 @@ def texts(*names):
     [
         (ALLERGY, "She is allergic to penicillin.", "She is not allergic to penicillin."),
         ("Does he have pneumonia?", "Pneumonia is possible.", "Pneumonia was confirmed."),
-        ("What dose of apixaban does she take?", "Apixaban 5 mg twice daily.", "Apixaban 2.5 mg twice daily."),
+        (
+            "What dose of apixaban does she take?",
+            "Apixaban 5 mg twice daily.",
+            "Apixaban 2.5 mg twice daily.",
+        ),
         ("Was heparin begun before surgery?", "Heparin was begun before surgery.", "Heparin was begun after surgery."),
         ("Is he on warfarin?", "He takes warfarin 3 mg.", "Warfarin was stopped."),
         ("Do most nodules turn out benign?", "Most nodules are benign.", "Few nodules are benign."),
@@ -125,6 +129,81 @@ def test_the_order_of_retrieval_decides_which_is_first():
         found, _ = told(ALLERGY, *texts(*order))
         assert all(order.index(one.first) < order.index(one.second) for one in found)
         assert found
+
+
+# ── with the stances, and where a value is asked ───────────────────────────────────────────────
+
+
+def opposed(query, one, other, first=None, second=None):
+    """Disagreements as the guard asks for them: with stances and the query as read."""
+    reading = stack().reader.read(query)
+    asked = [passage("a", one, **(first or {})), passage("b", other, **(second or {}))]
+    answers = [answer(query, text) or ("silent", ()) for text in (one, other)]
+    read = [(row, facts(row.text)) for row in asked]
+    found, lines = disagreements(
+        stack(), about(query), read, answers=answers if claim_of(query) else (), reading=reading
+    )
+    assert not lines
+    return found
+
+
+CRUSH = "Can pantoprazole tablets be crushed?"
+MAY, NOT = "Pantoprazole tablets may be crushed.", "Pantoprazole tablets: do not crush."
+
+
+def test_one_affirms_and_the_other_denies_though_no_filter_aligned_them():
+    (found,) = opposed(CRUSH, MAY, NOT)
+    assert found.findings[0].verdict == "conflict"
+    assert '"a"' in found.findings[0].sentence
+    assert '"b"' in found.findings[0].sentence
+    (back,) = opposed(CRUSH, NOT, MAY)
+    assert (back.first, back.second) == ("a", "b")
+    assert not opposed(CRUSH, MAY, MAY)
+    assert not opposed(CRUSH, NOT, "Pantoprazole is a proton pump inhibitor.")
+    assert not opposed(CRUSH, MAY, NOT, {"population": "adults"}, {"population": "children"})
+
+
+@pytest.mark.parametrize(
+    ("query", "one", "other", "same"),
+    [
+        (
+            "What dose of warfarin was she discharged on?",
+            "TTO: warfarin 3 mg daily.",
+            "Warfarin 5 mg daily.",
+            "Warfarin 3 mg daily.",
+        ),
+        (
+            "What was the potassium on the first sample?",
+            "K 3.1, Na 140.",
+            "K was 5.9, Na 140.",
+            "Potassium 3.1.",
+        ),
+        (
+            "Which hip is listed for replacement?",
+            "Listed for L THR.",
+            "Listed for right hip replacement.",
+            "Listed for left hip replacement.",
+        ),
+        (
+            "What type of diabetes does she have?",
+            "Type 1 diabetes since age 9.",
+            "Type 2 diabetes, on insulin.",
+            "Known type 1 diabetes.",
+        ),
+        ("What is the blood group?", "Group O RhD positive.", "Blood group A pos.", "Blood group O pos."),
+    ],
+)  # fmt: skip
+def test_where_a_value_is_asked_two_values_disagree_and_one_value_does_not(query, one, other, same):
+    assert opposed(query, one, other)
+    assert not opposed(query, one, same)
+    assert not opposed(query, one, "Seen by the physiotherapist.")
+
+
+def test_measurements_of_two_days_are_a_course_and_no_disagreement():
+    query = "What was the potassium?"
+    first, second = {"date": "2024-05-03"}, {"date": "2024-05-04"}
+    assert opposed(query, "K 3.1.", "K 5.9.", first, first)
+    assert not opposed(query, "K 3.1.", "K 5.9.", first, second)
 
 
 # ── whose, and when ────────────────────────────────────────────────────────────────────────────

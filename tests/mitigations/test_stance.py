@@ -170,6 +170,101 @@ def test_facts_that_were_stored_answer_as_those_that_were_read():
             assert stance(stack(), claim, stored) == stance(stack(), claim, read)
 
 
+# ── limits, leave and order, doubt, sides, times ───────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("limit", [4.0, 5.5, 6.0, 7.0])
+@pytest.mark.parametrize("value", [3.9, 5.4, 5.6, 6.4])
+def test_a_limit_is_answered_by_arithmetic(limit, value):
+    assert side(f"Is the potassium above {limit}?", f"Na 138, K {value}, urea 9.2.") == (
+        "affirms" if value > limit else "denies"
+    )
+    assert side(f"Is the potassium below {limit}?", f"Na 138, K {value}, urea 9.2.") == (
+        "affirms" if value < limit else "denies"
+    )
+
+
+def test_a_limit_is_met_in_other_units_and_left_open_by_a_range_on_both_sides():
+    assert side("Does she weigh over 60 kg?", "Weight 154 lb.") == "affirms"
+    assert side("Does she weigh over 80 kg?", "Weight 154 lb.") == "denies"
+    assert side("Is the ejection fraction above 50%?", "LVEF 45-55%.") == "uncertain"
+    assert side("Is the potassium above 5.5?", "Sodium 138, creatinine 90.") == "silent"
+    assert side("Is the potassium above 5.5?", "If potassium is 6 or more, stop ramipril.") == "silent"
+
+
+ORDERS = {
+    "Tablets {} crushed.": ("may be", "must not be"),
+    "The tablets {} crushed.": ("can safely be", "should never be"),
+    "Crushing the tablets is {}.": ("allowed", "contraindicated"),
+}
+
+
+@pytest.mark.parametrize("frame", sorted(ORDERS))
+def test_leave_and_ban_answer_a_question_for_leave_and_for_a_ban(frame):
+    leave, ban = (frame.format(words) for words in ORDERS[frame])
+    assert side("Can the tablets be crushed?", leave) == "affirms"
+    assert side("Can the tablets be crushed?", ban) == "denies"
+
+
+def test_do_not_stop_makes_going_on_a_duty_and_no_need_to_avoid_gives_leave():
+    for question, passage, expected in [
+        ("Should warfarin be continued?", "Do not stop warfarin.", "affirms"),
+        ("Should warfarin be stopped?", "Do not stop warfarin.", "denies"),
+        (
+            "Must patients on apixaban avoid grapefruit?",
+            "There is no need to avoid grapefruit on apixaban.",
+            "denies",
+        ),
+        (
+            "Must patients on simvastatin avoid grapefruit?",
+            "Grapefruit must be avoided on simvastatin.",
+            "affirms",
+        ),
+        ("Can she take ibuprofen?", "She can take paracetamol but must not take ibuprofen.", "denies"),
+        ("Can she take paracetamol?", "She can take paracetamol but must not take ibuprofen.", "affirms"),
+        (
+            "Is the MMR vaccine safe in egg allergy?",
+            "Yellow fever vaccine is contraindicated in egg allergy.",
+            "silent",
+        ),
+    ]:
+        assert side(question, passage) == expected, (question, passage)
+
+
+def test_the_other_side_people_at_large_and_another_time_answer_nothing():
+    assert side("Is the left leg swollen?", "Right leg swollen, left leg normal.") != "affirms"
+    assert side("Is there a fracture of the left wrist?", "R wrist: no fracture.") == "silent"
+    assert side("Has Mr Kay had a rash?", "Offer an alternative to people who have had a rash.") == "silent"
+    assert side("Was he confused when he came in?", "Day 4: alert, not confused.") == "silent"
+
+
+def test_a_do_not_resuscitate_order_is_a_thing_and_no_denial():
+    question = "Is there a do-not-resuscitate order?"
+    assert side(question, "DNACPR form signed on 3 May.") == "affirms"
+    assert side(question, "No DNACPR in place.") == "denies"
+    assert side(question, "For full active treatment including CPR.") == "denies"
+    assert side(question, "Fluids encouraged.") == "silent"
+
+
+def test_what_is_awaited_or_cannot_be_told_is_uncertain_and_a_settled_doubt_is_not():
+    question = "Does he have endocarditis?"
+    for passage in (
+        "Endocarditis cannot be excluded.",
+        "?endocarditis, echo awaited.",
+        "It is unclear whether this is endocarditis.",
+    ):
+        assert side(question, passage) == "uncertain", passage
+    assert side(question, "Endocarditis was suspected. Echo excluded endocarditis.") == "denies"
+
+
+def test_without_the_words_of_the_passage_no_answer_is_turned_round():
+    for case in CASES[::9]:
+        claim = claim_of(case["question"])
+        if claim is not None:
+            said = stance(stack(), claim, stack().read(case["passage"]))[0]
+            assert {said, case["stance"]} != {"affirms", "denies"}, case["id"]
+
+
 # ── the question as a claim ────────────────────────────────────────────────────────────────────
 
 

@@ -17,6 +17,8 @@ from clinsafe.reports.sections import ORDER, TITLES
 from clinsafe.reports.trace import tables
 from clinsafe.workflows.prepare import check_declaration
 
+pytestmark = pytest.mark.usefixtures("shared_intervals")
+
 
 @pytest.fixture(scope="module")
 def page(record):

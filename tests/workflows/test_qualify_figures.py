@@ -19,6 +19,8 @@ from clinsafe.workflows import qualify_figures as figures
 from clinsafe.workflows.qualify import INSTRUMENTS, make_checks
 from clinsafe.workflows.qualify_bench import Bench
 
+pytestmark = pytest.mark.usefixtures("shared_intervals")
+
 
 @pytest.fixture
 def bench(tmp_path):
@@ -131,7 +133,7 @@ PATH = ["OQ-05", "OQ-06", "OQ-07", "OQ-08"]
 
 
 @pytest.fixture(scope="module")
-def walked(tmp_path_factory):
+def walked(shared_intervals, tmp_path_factory):
     """The audit of both extremes, made once; its pages are not drawn."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pdf, "render", lambda *_: b"%PDF-1.7 stand-in")
