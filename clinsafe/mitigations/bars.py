@@ -96,6 +96,8 @@ def sides(text: str) -> frozenset[str]:
 
 def barred(asked: Asker, sentence: Worded) -> bool:
     """Whether a sentence is about something else than what is asked."""
+    if sentence.of_another:
+        return True
     if asked.one and sentence.general:
         return True
     there = sides(sentence.text) if asked.sides else frozenset()

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from itertools import combinations, product
 
 from clinsafe.guarded import Disagreement
+from clinsafe.mitigations.another import apart, may_be_apart
 from clinsafe.mitigations.answer import Answer
 from clinsafe.mitigations.asking import front_tokens
+from clinsafe.mitigations.course import began_and_ended, dateless, days
 from clinsafe.mitigations.facts import TextFacts
 from clinsafe.mitigations.question import question_of
 from clinsafe.mitigations.slots import opposed_values
@@ -70,7 +72,8 @@ def disagreements(
     for place, (passage, facts) in enumerate(passages):
         if not alive():
             return (), (_left(_pairs(len(passages)), _pairs(len(passages))),)
-        sides.append(_side(place, passage, facts, asked))
+        others = _others(stack, passage, facts, words, asked)
+        sides.append(_side(place, passage, facts, asked, others))
     found: list[Disagreement] = []
     missed: Counter[str] = Counter()
     total = done = 0
@@ -86,6 +89,7 @@ def disagreements(
                 findings = _opposed(one, other, answers[one.place], answers[other.place])
             if not findings and value and words:
                 findings = _valued(stack, one, other, asked, words)
+            findings = tuple(row for row in findings if not _course(one, other, row, words))
             if findings:
                 later = superseding(one.passage, other.passage)
                 found.append(Disagreement(one.passage.id, other.passage.id, findings, later))
@@ -98,14 +102,17 @@ def disagreements(
     return tuple(found), tuple(lines)
 
 
-def near(facts: TextFacts, lines: Lines, asked: frozenset[str]) -> TextFacts:
+def near(
+    facts: TextFacts, lines: Lines, asked: frozenset[str], others: frozenset[int] = frozenset()
+) -> TextFacts:
     """The facts that touch what is asked: of the sentences that name some of it, those about a thing that is asked.
 
     The negation filter weighs all that a sentence says, so of its facts a sentence is kept whole.
+    Sentences whose number is in `others` are left out.
     """
     kept: dict[str, list[Fact]] = {name: [] for name in facts.by_filter}
     for at, line in enumerate(lines.lines):
-        if asked.isdisjoint(line.keys):
+        if at in others or asked.isdisjoint(line.keys):
             continue
         for name, rows in lines.by_line.get(at, {}).items():
             whole = name == "negation"
@@ -121,10 +128,26 @@ def _left(count: int, total: int) -> str:
     return f"disagreements: ran out of time, {count} of {total} pairs of passages were not compared"
 
 
-def _side(place: int, passage: Passage, facts: TextFacts, asked: frozenset[str]) -> _Side:
+def _side(
+    place: int, passage: Passage, facts: TextFacts, asked: frozenset[str], others: frozenset[int]
+) -> _Side:
     lines = lines_of(facts)
-    named = frozenset(asked & line.keys for line in lines.lines) - {frozenset()}
-    return _Side(place, passage, near(facts, lines, asked), lines, named)
+    kept = [line for at, line in enumerate(lines.lines) if at not in others]
+    named = frozenset(asked & line.keys for line in kept) - {frozenset()}
+    return _Side(place, passage, near(facts, lines, asked, others), lines, named)
+
+
+def _others(
+    stack: Stack, passage: Passage, facts: TextFacts, words: str, asked: frozenset[str]
+) -> frozenset[int]:
+    """Numbers of the sentences that are of another person or thing than the question names."""
+    if not may_be_apart(passage.text, words):
+        return frozenset()
+    read = worded(passage.text, lines_of(facts).lines, stack.reader.vocabulary)
+    marked = apart(
+        read, passage.text, stack.reader.vocabulary, words or " ".join(sorted(asked)), asked
+    ).sentences
+    return frozenset(at for at, one in enumerate(marked) if one.of_another)
 
 
 def _compare(
@@ -179,6 +202,27 @@ def _measured_apart(left: _Side, right: _Side) -> bool:
     if days[0] & days[1]:
         return False
     return first is not None and second is not None and (first.before(second) or second.before(first))
+
+
+def _course(one: _Side, other: _Side, finding: Finding, words: str) -> bool:
+    """Whether the two sentences tell of different days that they name, one value or state after the other."""
+    first, second = _dated(one, finding.query_span), _dated(other, finding.passage_span)
+    if began_and_ended(first, second):
+        return True
+    return _is_measure(finding, one) and dateless(words) and days(first).apart(days(second))
+
+
+def _dated(side: _Side, span: Span) -> str:
+    """The sentence of a span in lower case, with those before it from the last that names a day."""
+    spans = [line.span for line in side.lines.lines]
+    if not spans:
+        return side.passage.text.lower()
+    at = side.lines.at(span)
+    for start in range(at, -1, -1):
+        text = side.passage.text[spans[start].start : spans[at].end].lower()
+        if days(text):
+            return text
+    return side.passage.text[spans[at].start : spans[at].end].lower()
 
 
 def _is_measure(finding: Finding, left: _Side) -> bool:

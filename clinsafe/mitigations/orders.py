@@ -49,7 +49,7 @@ def order(question: Question, words: Passage) -> Answer:
 
 def _side(sentence: Worded) -> Stance | None:
     text = sentence.text
-    if sentence.conditional or sentence.general:
+    if sentence.of_another or sentence.conditional or sentence.general:
         return None
     named = _ORDER.search(text) is not None
     if named and sentence.firmly_open:

@@ -153,7 +153,7 @@ def permission(asked: Asked, question: Question, words: Passage) -> Answer | Non
             or asked.first not in around
         ):
             continue  # what is named first is what may be done or not: not MMR where yellow fever vaccine is told
-        if aims(sentence.text):
+        if sentence.of_another or aims(sentence.text):
             continue
         here, wanted = _groups(sentence.text), _groups(asked.text)
         if here and not here & wanted:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 from clinsafe.guarded import Stance
 from clinsafe.mitigations.absence import absence_notes
+from clinsafe.mitigations.another import apart
 from clinsafe.mitigations.answer import Answer, Answering
 from clinsafe.mitigations.asking import front_tokens
 from clinsafe.mitigations.bars import (
@@ -73,6 +74,8 @@ def stance(
     words = worded(text, said.lines, stack.reader.vocabulary) if query is not None and text else Passage(())
     tokens = front_tokens(query) if query is not None else ()
     asked = asker(tokens)
+    if words.sentences:
+        words = apart(words, text, stack.reader.vocabulary, asked.text, question.keys)
     answers = []
     for at, line in enumerate(said.lines):
         one = Answering(question, line, said.by_line.get(at, {}), found.get(at, ())).answer()

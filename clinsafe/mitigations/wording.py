@@ -80,12 +80,16 @@ class Worded:
         text: its words in lower case, abbreviations spelled out, one blank between them.
         keys: bare keys of its words.
         clauses: its words between semicolons, stops, commas and "but".
+        tokens: all of them.
+        of_another: it is said of another person or thing than the question names (`another.apart`).
     """
 
     line: Line
     text: str
     keys: frozenset[str]
     clauses: tuple[tuple[Token, ...], ...] = ()
+    tokens: tuple[Token, ...] = ()
+    of_another: bool = False
 
     @cached_property
     def open(self) -> bool:
@@ -137,7 +141,11 @@ def _worded(text: str, line: Line, vocabulary: Vocabulary) -> Worded:
     tokens = vocabulary.tokens(text, line.span.start, line.span.end)
     keys = frozenset(bare(token.key) for token in tokens if token.key)
     return Worded(
-        line, " ".join(token.lower for token in tokens), widened(keys | line.keys), _clauses(tokens)
+        line,
+        " ".join(token.lower for token in tokens),
+        widened(keys | line.keys),
+        _clauses(tokens),
+        tuple(tokens),
     )
 
 

@@ -206,6 +206,44 @@ def test_measurements_of_two_days_are_a_course_and_no_disagreement():
     assert not opposed(query, "K 3.1.", "K 5.9.", first, second)
 
 
+@pytest.mark.parametrize(
+    ("query", "one", "other", "expected"),
+    [
+        ("What is the INR?", "Clinic 3 February: INR 4.8.", "Clinic 10 February: INR 2.4.", False),
+        ("What is the INR?", "Clinic 3 February: INR 4.8.", "Clinic 3 Feb: INR 2.4.", True),
+        ("What is the INR?", "Clinic 3 February: INR 4.8.", "Clinic 03/02/2024: INR 2.4.", True),
+        ("What is the INR?", "Clinic: INR 4.8.", "Clinic 10 February: INR 2.4.", True),
+        ("What was the potassium?", "Monday: K 5.9.", "Thursday: K 3.1.", False),
+        ("What was the potassium?", "Monday: K 5.9.", "10 February: K 3.1.", True),
+        ("What was the creatinine?", "Seen in March. Creatinine 90.", "Seen in June. Creatinine 180.", False),
+        ("What was the potassium on 3 May?", "3 May: K 5.9.", "K 3.1 on 3 May, K 4.0 on 4 May.", True),
+        ("Is she on prednisolone?", "January: prednisolone started.",
+         "November: prednisolone weaned down and stopped in September.", False),
+        ("Is she on prednisolone?", "January: prednisolone started.", "January: prednisolone stopped.", True),
+        ("Is she on prednisolone?", "Prednisolone started.", "Prednisolone stopped.", True),
+        ("Is he on warfarin?", "Warfarin commenced on 2 March.", "Warfarin was discontinued on 9 June.", False),
+    ],
+)  # fmt: skip
+def test_other_days_named_in_the_text_are_a_course_and_the_same_or_no_day_is_not(query, one, other, expected):
+    assert bool(opposed(query, one, other)) == expected
+    assert bool(opposed(query, other, one)) == expected
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ("Her partner was also checked. He does not have hypertension.", False),
+        ("Her partner was also checked. She does not have hypertension.", True),
+        ("Her sister does not have hypertension.", False),
+        ("She lives with her brother, who does not have hypertension.", False),
+        ("Lives with her husband. She does not have hypertension.", True),
+        ("She does not have hypertension.", True),
+    ],
+)
+def test_what_another_person_has_not_gainsays_nothing(other, expected):
+    assert bool(opposed("Does she have hypertension?", "Hypertension since 2010.", other)) == expected
+
+
 # ── whose, and when ────────────────────────────────────────────────────────────────────────────
 
 
