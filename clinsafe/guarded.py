@@ -151,7 +151,10 @@ class GuardedAnswer:
     def context(self) -> str:
         """All annotated passages, for a prompt; what is withheld is named, its text is not given."""
         parts = [p.annotated for p in self.passages]
-        parts += [f"[clinsafe | WITHHELD {_line(p.passage.id)} | {_line('; '.join(p.reasons))}]" for p in self.withheld]
+        parts += [
+            f"[clinsafe | WITHHELD {_line(p.passage.id)} | {_line('; '.join(p.reasons))}]"
+            for p in self.withheld
+        ]
         parts += [f"[clinsafe | note: {_line(note)}]" for note in self.notes]
         return "\n\n".join(parts)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from clinsafe.paired import (
@@ -71,12 +73,13 @@ def test_mcnemar_agrees_with_statsmodels(b, c):
         assert mcnemar(b, c) == 1
 
 
-@settings(max_examples=15)  # the oracle is slow
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_holm_agrees_with_statsmodels(p):
     from statsmodels.stats.multitest import multipletests
 
-    assert holm(p) == pytest.approx(list(multipletests(p, method="holm")[1]))
+    with patch("gc.collect"):  # the oracle calls it each time: seconds, where many tests were run before
+        expected = list(multipletests(p, method="holm")[1])
+    assert holm(p) == pytest.approx(expected)
 
 
 def test_friedman_on_the_paper_s_six_category_means():

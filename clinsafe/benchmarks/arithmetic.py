@@ -82,7 +82,16 @@ def check(claims: Iterable[Claim]) -> list[Check]:
 
 CLOSE = Decimal("1e-9")  # what two floating-point routes to one unrounded figure may differ by
 EXACT = Decimal(0)
-RATES = {"inversion", "pairwise", "failure", "same_missed", "detection", "false_alarm", "residual", "unchecked"}
+RATES = {
+    "inversion",
+    "pairwise",
+    "failure",
+    "same_missed",
+    "detection",
+    "false_alarm",
+    "residual",
+    "unchecked",
+}
 WITHOUT = {"stratum", "subtype"}  # slices that divide the cases of a figure up
 PARTIAL = {*WITHOUT, "split"}  # slices in which a figure has not all cases of its hazard
 COUNTED = {

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import base64
-import gc
 import json
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -28,6 +26,7 @@ from clinsafe.reports.dsse import attest, pae
 from clinsafe.reports.evidence import canonical
 from clinsafe.reports.pdfcheck import PdfCheck, check_pdf
 from clinsafe.reports.sign import SigningKey, holder_of, sign_pdf
+from tests.reports.signing import leftovers
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -56,17 +55,16 @@ def certify(
     return SigningKey(**vars(holder_of(certificate)), certificate=der, private=private)
 
 
+@lru_cache(maxsize=8)
 def page(width: int) -> bytes:
     """A PDF of one page, as the renderer makes it; the width tells two of them apart."""
     from weasyprint import HTML
 
     html = f"<html lang=en><title>Report</title><style>@page {{ size: {width}pt 200pt }}</style><body></body></html>"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # WeasyPrint 70 leaves its colour profile open
+    with leftovers():
         document: bytes = HTML(string=html).write_pdf(
             pdf_variant="pdf/a-3b", pdf_identifier=b"clinsafe-testing"
         )
-        gc.collect()
     return document
 
 

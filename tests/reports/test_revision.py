@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import re
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from io import BytesIO
@@ -18,7 +16,7 @@ from clinsafe.reports.revision import revision_problems
 from clinsafe.reports.sign import FIELD, REASONS, SigningKey, sign_pdf
 from clinsafe.reports.stamp import Stamp, can_stamp
 from tests.reports.attacks import overlay, replace_evidence, retitle
-from tests.reports.signing import NOW, World, render
+from tests.reports.signing import NOW, World, leftovers, render
 
 pytest.importorskip("weasyprint")
 pytest.importorskip("uharfbuzz")
@@ -195,10 +193,8 @@ def two_pages() -> bytes:
     from weasyprint import HTML
 
     text = "<html lang=en><title>R</title><p id=a>One <a href='#b'>two</a><p id=b style='break-before: page'>Two "
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)  # WeasyPrint 70 leaves its colour profile open
+    with leftovers():
         document: bytes = HTML(string=f"{text}<a href='#a'>one</a>").write_pdf(pdf_variant="pdf/a-3b")
-        gc.collect()
     return document
 
 
