@@ -415,3 +415,10 @@ def _in_words(number: int) -> str:
     rest = number % 1000
     joint = " and " if 0 < rest < 100 else " "
     return f"{_in_words(number // 1000)} thousand" + (f"{joint}{_in_words(rest)}" if rest else "")
+
+
+def test_one_number_on_two_schedules_is_told_with_the_schedules() -> None:
+    rows = compare("Methotrexate 7.5 mg weekly.", "Methotrexate 7.5 mg daily was started.")
+    [found] = [row for row in rows if row.verdict == "conflict"]
+    assert "7.5 mg weekly" in found.sentence
+    assert "7.5 mg daily" in found.sentence

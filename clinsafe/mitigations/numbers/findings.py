@@ -63,7 +63,10 @@ class Reporter:
             rule = _RULES["schedule"]
         about = one["subject"] or other["subject"]
         lead = f"For {about}, the" if about else "The"
-        sentence = f"{lead} query says {_said(pair.query)}; the passage says {_said(pair.passage)}."
+        asked, told = _said(pair.query), _said(pair.passage)
+        if asked == told:  # the same number on another schedule, of another thing: its words alone would not tell
+            asked, told = f"“{one['show']}”", f"“{other['show']}”"
+        sentence = f"{lead} query says {asked}; the passage says {told}."
         weight = severity(pair, self._lexicon, self._defaults)
         confidence = round(min(0.99, 0.55 + 0.45 * pair.score), 3)
         return _finding(pair, "conflict", weight, confidence, rule, sentence)
