@@ -118,6 +118,12 @@ class Policy(Record):
             return min(action, self.non_support, key=ACTIONS.index)
         return action
 
+    def shown(self, finding: Finding) -> Action:
+        """What a finding that may not withhold asks for instead: no less than a milder finding of its hazard gets."""
+        row = self.actions.get(finding.hazard, self.actions[EVERY])
+        milder = [row.of(severity) for severity in SEVERITIES[: SEVERITIES.index(finding.severity)]]
+        return "demote" if "demote" in milder else "flag"
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -166,7 +172,7 @@ def decide(
         if finding.verdict == "conflict":
             action, why = policy.asks(finding), finding.sentence
             if action == "withhold":
-                action, why = "flag", f"{why} (shown: {DEPENDENT})"
+                action, why = policy.shown(finding), f"{why} (shown: {DEPENDENT})"
             if action == "demote" and question:
                 action = "flag"
             asked[action, why] = None

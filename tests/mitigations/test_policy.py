@@ -76,11 +76,21 @@ def test_a_graver_finding_never_gets_a_milder_action(policy: Policy) -> None:
         assert asked == sorted(asked)
 
 
+@pytest.mark.parametrize("question", [False, True])
+@pytest.mark.parametrize("policy", ALL, ids=lambda policy: policy.name)
+def test_what_is_done_rises_with_the_severity_too(policy: Policy, question: bool) -> None:
+    for hazard, kind in product(HAZARDS, ("contradiction", "non_support")):
+        found = [decide(policy, OLD, [finding(hazard, s, kind)], question=question) for s in SEVERITIES]
+        assert [ACTIONS.index(one.action) for one in found] == sorted(
+            ACTIONS.index(one.action) for one in found
+        )
+
+
 def test_conflict_with_the_query_alone_withholds_nothing() -> None:
     strict = load_policy("strict", Content(), HAZARDS).policy
     decision = decide(strict, OLD, [finding(severity="high")])
     assert not decision.withheld
-    assert decision.action == "flag"
+    assert decision.action == "demote", "a moderate finding gets no more"
     assert "evidence that does not come from the query" in decision.reasons[0]
 
 
