@@ -272,9 +272,23 @@ class RetrievalGuard:
     ) -> GuardedPassage:
         conflicts, unchecked = check.comparison.conflicts, check.comparison.unchecked
         mine = [pair for pair in pairs if passage.id in (pair.first, pair.second)]
-        marked = annotate(
-            passage, check.facts, conflicts, check.stance, mine, decision.action, unchecked, self.packs.words
-        )
+        try:
+            marked = annotate(
+                passage,
+                check.facts,
+                conflicts,
+                check.stance,
+                mine,
+                decision.action,
+                unchecked,
+                self.packs.words,
+            )
+        except Exception as error:  # noqa: BLE001 - a fault of ours must not lose the passage, nor its flag
+            log.warning("the marks failed: %s", type(error).__name__)
+            unchecked = {**unchecked, "marks": f"failed with {type(error).__name__}"}
+            marked = (
+                f"[clinsafe | NOT CHECKED: marks, {type(error).__name__} | {decision.action}]\n{passage.text}"
+            )
         return GuardedPassage(
             passage=passage,
             rank=rank,

@@ -256,3 +256,19 @@ def test_stored_facts_are_used_and_those_that_cannot_be_trusted_are_read_anew(gu
     assert asked == ["a", "b"]
     assert [bool(row.findings) for row in answer.passages] == [True, True]
     assert not answer.passages[1].unchecked
+
+
+def test_a_fault_in_the_marks_loses_neither_the_passage_nor_its_flag(
+    guard: RetrievalGuard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise IndexError("a word of the text")
+
+    monkeypatch.setattr("clinsafe.mitigations.wrapper.annotate", broken)
+    answer = guard.check(QUERY, [WRONG, OTHER])
+    assert shown(answer) == [WRONG, OTHER]
+    assert answer.passages[0].flagged
+    assert "NOT CHECKED" in answer.passages[1].annotated
+    assert answer.passages[1].flagged
+    assert not answer.safe
+    assert "a word of the text" not in answer.context
