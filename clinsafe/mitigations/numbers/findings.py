@@ -64,7 +64,9 @@ class Reporter:
         about = one["subject"] or other["subject"]
         lead = f"For {about}, the" if about else "The"
         asked, told = _said(pair.query), _said(pair.passage)
-        if asked == told:  # the same number on another schedule, of another thing: its words alone would not tell
+        if (
+            asked == told
+        ):  # the same number on another schedule, of another thing: its words alone would not tell
             asked, told = f"“{one['show']}”", f"“{other['show']}”"
         sentence = f"{lead} query says {asked}; the passage says {told}."
         weight = severity(pair, self._lexicon, self._defaults)
