@@ -120,6 +120,74 @@ def mean(values: Sequence[float]) -> Figure:
     return _bootstrap(data.size, lambda rows, axis: data[rows].mean(axis=axis), "mean")
 
 
+def means(columns: Mapping[str, Sequence[float]]) -> dict[str, Figure]:
+    """`mean` of many columns: the same numbers and method, in a fraction of the time.
+
+    Columns of equal length share their resamples, as they do when `mean` is called for each (the seed is fixed).
+
+    Args:
+        columns: name -> one value a case; finite.
+    """
+    data = {name: np.asarray(values, dtype=np.float64) for name, values in columns.items()}
+    shared: dict[int, list[str]] = {}
+    found: dict[str, Figure] = {}
+    for name, values in data.items():
+        if values.size < FEWEST or float(np.ptp(values)) == 0:
+            found[name] = mean(values)  # type: ignore[arg-type]  # an array does as a sequence
+        else:
+            shared.setdefault(int(values.size), []).append(name)
+    for names in shared.values():
+        found.update(zip(names, _means_of([data[name] for name in names]), strict=True))
+    return {name: found[name] for name in data}
+
+
+def _means_of(columns: Sequence[Array]) -> list[Figure]:
+    """BCa intervals of the means of columns of one length, each with variation.
+
+    `scipy.stats.bootstrap` gathers the values anew for each column and resample, and takes a jackknife of n x n. Here a
+    resample is how often each case was drawn, times the columns; the jackknife of a mean has a closed form.
+    """
+    n, matrix = len(columns[0]), np.column_stack(columns)
+    centre = np.array([column.mean() for column in columns])
+    near = 1e-9 * np.abs(matrix).max(axis=0)
+    rng = np.random.default_rng(SEED)
+    replicates = np.empty((RESAMPLES, len(columns)))
+    step = max(1, SLAB // (2 * n))
+    for start in range(0, RESAMPLES, step):
+        rows = rng.integers(0, n, (min(step, RESAMPLES - start), n))
+        cells = (rows + n * np.arange(len(rows))[:, None]).ravel()
+        drawn = np.bincount(cells, minlength=n * len(rows)).reshape(-1, n)
+        part = replicates[start : start + len(rows)]
+        part[:] = drawn.astype(np.float64) @ matrix / n
+        # Whether a replicate equals the mean decides the bias correction, and hangs on the last bit: those few are
+        # summed in the order in which `mean` sums them.
+        for number in np.flatnonzero((np.abs(part - centre) <= near).any(axis=0)).tolist():
+            close = np.abs(part[:, number] - centre[number]) <= near[number]
+            part[close, number] = columns[number][rows[close]].mean(axis=-1)
+    return [_bca(column, replicates[:, j]) for j, column in enumerate(columns)]
+
+
+def _bca(values: Array, replicates: Array) -> Figure:
+    """The estimate of a mean from its replicates (Efron and Tibshirani 1993, equations 14.9, 14.10 and 14.15)."""
+    from scipy.special import ndtr, ndtri
+
+    n, value = len(values), float(values.mean())
+    method = f"BCa bootstrap by case, {RESAMPLES} resamples, seed {SEED}, 95 %"
+    with np.errstate(all="ignore"):
+        below = ((replicates < value).sum() + (replicates <= value).sum()) / (2 * len(replicates))
+        bias = ndtri(below)
+        influence = values - value
+        skew = (influence**3).sum() / n**3 / ((influence**2).sum() / n**2) ** 1.5 / 6
+        places = []
+        for alpha in ((1 - CONFIDENCE) / 2, (1 - (2 * CONFIDENCE - 1)) / 2):
+            for z in (ndtri(alpha), -ndtri(alpha)):
+                places.append(float(ndtr(bias + (bias + z) / (1 - skew * (bias + z)))))
+    if not all(map(math.isfinite, places)):
+        return Estimate(value, None, None, n, f"{method}; {NO_VARIATION}")
+    ends = [float(end) for end in np.quantile(replicates, places)]
+    return Estimate(value, ends[0], ends[1], n, method, lower=ends[2], upper=ends[3])
+
+
 def described(values: Sequence[float], name: str, of: Callable[[Array], float], fewest: int = 1) -> Figure:
     """A descriptive figure without an interval: a standard deviation, an extreme, an effect size.
 

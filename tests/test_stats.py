@@ -14,6 +14,7 @@ from clinsafe.stats import (
     figure_from_json,
     figure_to_json,
     mean,
+    means,
     rate,
     rate_of,
     wilson,
@@ -108,6 +109,40 @@ def test_auroc_resamples_whole_cases_not_single_scores():
 def test_equal_scores_give_equal_intervals():
     data = [0.1, 0.4, 0.9, 0.2, 0.7]
     assert mean(data) == mean(data)
+
+
+def test_means_of_many_columns_are_the_means_of_each():
+    """Also where many resamples have exactly the mean, so that their last bit decides the bias correction."""
+    rng = np.random.default_rng(2)
+    columns = {
+        name: values.tolist()
+        for n in (3, 9, 10, 59)
+        for name, values in {
+            f"any {n}": rng.random(n),
+            f"thirds {n}": rng.choice([0, 1 / 3, 1 / 2, 1], n), f"equal {n}": np.full(n, 0.1),
+            f"tenths {n}": rng.choice([0.1, 0.3, 0.7], n), f"signs {n}": rng.choice([-1.0, 0.0, 1.0], n),
+            f"one {n}": np.r_[np.zeros(n - 1), 1 / 3],
+        }.items()
+    }  # fmt: skip
+    columns["none"] = []
+    found = means(columns)
+    assert list(found) == list(columns)
+    for name, values in columns.items():
+        alone = mean(values)
+        if isinstance(alone, NotMeasured):
+            assert found[name] == alone
+            continue
+        assert (found[name].n, found[name].method) == (alone.n, alone.method), name
+        for end in ("value", "low", "high", "lower", "upper"):
+            a, b = getattr(found[name], end), getattr(alone, end)
+            assert a == b or a == pytest.approx(b, abs=1e-12), (name, end)
+
+
+def test_means_of_more_cases_than_a_slab_holds_are_the_same():
+    data = np.random.default_rng(6).random(1500).round(2)
+    whole, alone = means({"a": data, "b": -data})["a"], mean(data)
+    ends = ("value", "low", "high", "lower", "upper")
+    assert [getattr(whole, e) for e in ends] == pytest.approx([getattr(alone, e) for e in ends], abs=1e-12)
 
 
 def test_one_case_has_no_interval():
