@@ -177,6 +177,9 @@ class Trace(Record):
         answer: what came back; of a stream, as much as came.
         citations: claims and their sources.
         reference: the right answer.
+        references: right answers, any of them, where there are several.
+        expected: the right option of a multiple choice.
+        options: of a multiple choice: letter or word -> text.
         relevance: passage id -> grade, 0 for not relevant.
         timings: stage -> milliseconds; ``total``, ``retrieval``, ``rerank``, ``generation``, ``first_chunk``, or the
             user's own.
@@ -208,6 +211,9 @@ class Trace(Record):
     answer: TraceText | None = None
     citations: tuple[TraceCitation, ...] | None = None
     reference: TraceText | None = None
+    references: tuple[TraceText, ...] | None = None
+    expected: Name | None = None
+    options: dict[Name, TraceText] | None = None
     relevance: dict[Name, FiniteFloat] | None = None
     timings: dict[Name, Milliseconds] | None = None
     tokens: TraceTokens | None = None
