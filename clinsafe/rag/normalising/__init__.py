@@ -1,0 +1,1 @@
+"""The steps of medical normalisation, one a module; `clinsafe.rag.normalise` puts them together."""
