@@ -63,6 +63,10 @@ class BadAnswer(EndpointError):
 class TextRefused(EndpointError):
     """The endpoint will not take this text: too long or malformed. It is alive all the same."""
 
+    def __init__(self, message: str, status: int = 400) -> None:
+        self.status = status  # 413 is about length alone; 400 and 422 may be about any field of the request
+        super().__init__(message)
+
 
 @dataclass(frozen=True)
 class Patience:
@@ -170,7 +174,7 @@ class Exchange:
                 f"{service.flag} is the part before {service.path} (it often ends in /v1)"
             )
         if status in (400, 413, 422):
-            return TextRefused(f"{where}: it refuses {sent}, for length or form")
+            return TextRefused(f"{where}: it refuses {sent}, for length or form", status)
         if status in (408, 409, 425, 429) or 500 <= status < 600:
             return EndpointBusy(f"{where}: busy or failing, try later", reply.wait)
         if 300 <= status < 400:

@@ -1,0 +1,1 @@
+"""Judges without a network: rubrics, prompts from them, the reading of answers, and the local judge."""
