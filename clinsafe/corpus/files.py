@@ -7,28 +7,22 @@ import gzip
 import json
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias
 
+from clinsafe.corpus.faults import NOT_TEXT, Fault
+from clinsafe.corpus.pages import front_matter, html_text, pdf_text
 from clinsafe.corpus.values import Layout
 from clinsafe.errors import ContentError, MissingDependency, UsageError
 
 RECORDS = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz", ".parquet")
 TEXTS = (".txt", ".md")
+PAGES = (".html", ".htm", ".xhtml", ".pdf")
+IN_FOLDERS = (*RECORDS, *TEXTS, ".markdown", *PAGES)
 LONGEST = 64 << 20  # bytes of one line or text file; more is no document but a file of another kind
+LONGEST_PDF = 256 << 20  # bytes; its pages are read one at a time, and most of it is pictures
 BATCH = 256  # Parquet rows in memory at a time
 BLOCK = 64 << 10  # bytes that are looked at for zeros, which no text holds
-NOT_TEXT = "not UTF-8 text"
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Why a record is no document."""
-
-    field: str | None
-    message: str
-
 
 Record: TypeAlias = dict[str, Any]
 
@@ -36,15 +30,18 @@ Record: TypeAlias = dict[str, Any]
 def corpus_files(path: Path) -> list[tuple[Path, str]]:
     """The files of a corpus with the names that go into ids: the file's own, or its path in the folder.
 
+    HTML and PDF are read in a folder, where each file is one document.
+
     Raises:
         UsageError: no such path, or no file of a kind that is read.
     """
     kinds = ", ".join((*RECORDS, *TEXTS))
     if path.is_dir():
+        kinds = ", ".join(IN_FOLDERS)
         found = sorted(
             (file.relative_to(path).as_posix(), file)
             for file in path.rglob("*")
-            if file.name.lower().endswith((*RECORDS, *TEXTS))
+            if file.name.lower().endswith(IN_FOLDERS)
             and file.is_file()
             and not any(part.startswith(".") for part in file.relative_to(path).parts)
         )
@@ -66,24 +63,40 @@ def records(file: Path, name: str, layout: Layout) -> Iterator[tuple[int | None,
         MissingDependency: Parquet without pyarrow.
     """
     lowered = file.name.lower()
-    if file.stat().st_size == 0 and not lowered.endswith(TEXTS):
+    if file.stat().st_size == 0 and lowered.endswith(RECORDS):
         raise UsageError(f"{file}: the file is empty")
     if lowered.endswith(".parquet"):
         yield from _parquet(file, layout)
-    elif lowered.endswith(TEXTS):
-        found = _text_file(file)
-        yield None, {layout.id: name, layout.text[0]: found} if isinstance(found, str) else found
-    else:
+    elif lowered.endswith(RECORDS):
         yield from _json_lines(file)
+    else:
+        found = _one_document(file)
+        if isinstance(found, Fault):
+            yield None, found
+        else:
+            text, fields = found
+            yield None, {**fields, layout.id: name, **dict.fromkeys(layout.text, ""), layout.text[0]: text}
 
 
-def _text_file(file: Path) -> str | Fault:
-    if file.stat().st_size > LONGEST:
-        return Fault(None, f"is larger than {LONGEST >> 20} MB")
+def _one_document(file: Path) -> tuple[str, dict[str, str]] | Fault:
+    """Text and fields of a file that is one document."""
+    kind = file.suffix.lower()
+    most = LONGEST_PDF if kind == ".pdf" else LONGEST
+    if file.stat().st_size > most:
+        return Fault(None, f"is larger than {most >> 20} MB")
+    if kind == ".pdf":
+        return pdf_text(file, LONGEST)
+    data = file.read_bytes()
+    if b"\0" in data[:BLOCK]:
+        return Fault(None, NOT_TEXT)
+    if kind in PAGES:
+        return html_text(data)
     try:
-        return file.read_text(encoding="utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return Fault(None, NOT_TEXT)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")  # as a file opened for text reads
+    return (text, {}) if kind == ".txt" else front_matter(text)
 
 
 def _json_lines(file: Path) -> Iterator[tuple[int, Record | Fault]]:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 
-from clinsafe.corpus.files import NOT_TEXT, Fault, Record, corpus_files, records
+from clinsafe.corpus.faults import NOT_TEXT, Fault
+from clinsafe.corpus.files import Record, corpus_files, records
 from clinsafe.corpus.values import BadRecord, Document, Layout, OnBad
 from clinsafe.errors import UsageError
 
@@ -21,7 +22,8 @@ def read_corpus(path: Path, layout: Layout = USUAL, on_bad: OnBad | None = None)
 
     Args:
         path: a ``.jsonl``, ``.ndjson`` (or either with ``.gz``) or ``.parquet`` file, or a folder of these or of
-            ``.txt`` and ``.md`` files, searched to its depths; a text file's id is its path in the folder.
+            text, Markdown, HTML and PDF files, searched to its depths; such a file is one document and its path in
+            the folder is the id. Front matter of Markdown and the title of a page become fields.
         layout: which fields are read.
         on_bad: told of each record that is no document; None raises at the first. An id that was there before makes a
             bad record, a missing one becomes ``file:line``.
@@ -29,7 +31,7 @@ def read_corpus(path: Path, layout: Layout = USUAL, on_bad: OnBad | None = None)
     Raises:
         UsageError: no such path, another kind of file, not UTF-8, or no document in it.
         ContentError: a bad record, without `on_bad`; a file that breaks off.
-        MissingDependency: Parquet without pyarrow.
+        MissingDependency: Parquet without pyarrow, HTML without lxml, PDF without pypdfium2.
     """
     if not layout.text or not all(layout.text):
         raise UsageError("a corpus needs at least one text field; the usual name is text")
