@@ -17,27 +17,33 @@ SHOWN = 6
 
 
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="Earlier run folder, evidence.json or report.pdf.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="Later one, of the same suite and protocol.")],
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help="Earlier run folder, record (.json) or report (.pdf).")
+    ],
+    b: Annotated[Path, typer.Argument(metavar="B", help="Later one, of the same cases or questions.")],
     system_a: Annotated[str | None, typer.Option(help="Which system of A, where it has several.")] = None,
     system_b: Annotated[str | None, typer.Option(help="Which system of B.")] = None,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write every row here.")] = None,
 ) -> None:
     """Paired comparison of two audits: per hazard, how much more or less often, and which cases changed.
 
-    Exit code 0: no regression. 1: a hazard got worse beyond its interval. 2: they cannot be compared.
+    Two RAG evaluations of the same questions are compared figure by figure.
+
+    Exit code 0: no regression. 1: something got worse beyond its interval. 2: they cannot be compared.
     """
     import json
 
     from rich.table import Table
     from rich.text import Text
 
+    from clinsafe.cli.compare_rag import compare_evaluations
     from clinsafe.cli.files import refuse_unwritable, write_whole
     from clinsafe.paired import Difference
     from clinsafe.reports.changes import WORDS, compare_audits
     from clinsafe.reports.evidence import load
 
     refuse_unwritable(json_file)
+    compare_evaluations(a, b, system_a, system_b, json_file)  # ends here where they are RAG evaluations
     result = compare_audits(load(a), load(b), system_a=system_a, system_b=system_b)
     console = stdout()
     console.print(

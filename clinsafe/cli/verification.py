@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -16,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def verify(
-    file: Annotated[Path, typer.Argument(help="report.pdf, or evidence.json with its sidecar.")],
+    file: Annotated[
+        Path, typer.Argument(help="report.pdf or rag.pdf, or the record (.json) with its sidecar.")
+    ],
     trust: Annotated[
         list[Path] | None, typer.Option(help="Certificate to trust; default: your development certificate.")
     ] = None,
@@ -35,14 +38,19 @@ def verify(
 ) -> None:
     """Check signature and completeness, derive every figure again, render the pages again, see who has signed.
 
+    A RAG evaluation (rag.pdf or rag.json) is checked the same way, every figure from the values of its questions.
+
     Exit code 0: accepted. 1: invalid, a required signature is missing, or the pages could not be read. 2: no report.
     """
     import json
 
     from clinsafe.cli.files import refuse_unwritable, write_whole
+    from clinsafe.reports.rag_changes import load_rag
     from clinsafe.reports.verify import verify as run
 
     refuse_unwritable(json_file)
+    if load_rag(file) is not None:
+        _rag(file, trust or (), trust_tsa or (), record_only, suite, json_file)
     with progress() as stage:
         stage("Deriving and rendering", 0, 0)
         result = run(file, trust or (), trust_tsa=trust_tsa or (), record_only=record_only, suite=suite)
@@ -50,6 +58,44 @@ def verify(
         write_whole({json_file: json.dumps(result.to_json(), indent=1)})
     console = stdout()
     for label, text in _lines(result):
+        console.print(f"{label:<14}{printable(text)}", markup=False, soft_wrap=True)
+    style = "bold green" if result.accepted else "bold yellow" if result.valid else "bold red"
+    console.print(printable(result.verdict), style=style, markup=False, soft_wrap=True)
+    raise typer.Exit(0 if result.accepted else 1)
+
+
+def _rag(
+    file: Path,
+    trust: Sequence[Path],
+    trust_tsa: Sequence[Path],
+    record_only: bool,
+    suite: Path | None,
+    json_file: Path | None,
+) -> NoReturn:
+    """The same for the record of a RAG evaluation."""
+    import json
+
+    from clinsafe.cli.files import write_whole
+    from clinsafe.errors import UsageError
+    from clinsafe.reports.rag_check import check_rag
+
+    if suite is not None:
+        raise UsageError("--suite belongs to audits of embedding models; a RAG evaluation has no suite")
+    with progress() as stage:
+        stage("Deriving and rendering", 0, 0)
+        result = check_rag(file, trust, trust_tsa=trust_tsa, record_only=record_only)
+    if json_file:
+        write_whole({json_file: json.dumps(result.to_json(), indent=1)})
+    derived = f"{result.figures} derived again from the questions, all equal"
+    lines = [
+        ("signature", "good" if not result.signature.problems else "; ".join(result.signature.problems)),
+        ("time", result.time_text),
+        ("figures", "; ".join(result.faults[:5]) or derived),
+        ("pages", f"{result.rerender}: {result.rerender_reason}"),
+        ("record", f"SHA-256 {result.record_sha256}"),
+    ]
+    console = stdout()
+    for label, text in lines:
         console.print(f"{label:<14}{printable(text)}", markup=False, soft_wrap=True)
     style = "bold green" if result.accepted else "bold yellow" if result.valid else "bold red"
     console.print(printable(result.verdict), style=style, markup=False, soft_wrap=True)

@@ -309,6 +309,8 @@ def from_bytes(data: bytes, name: str = FILE_NAME) -> Evidence:
         canonical(plain)
     except ValueError as error:  # NaN, integers beyond 2**53, lone surrogates: two readers would differ
         raise ReportError(f"{name} holds a value that canonical JSON cannot: {str(error)[:80]}") from error
+    if isinstance(plain, dict) and plain.get("record") == "clinsafe rag evaluation":
+        raise ReportError(f"{name} is the record of a RAG evaluation, not of an audit")
     if isinstance(plain, dict) and plain.get("record") == "clinsafe qualification":
         raise ReportError(f"{name} is a qualification record: check it with `clinsafe qualify --check FILE`")
     version = plain.get("schema_version") if isinstance(plain, dict) else None
