@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from clinsafe.cli import audit, compare, doctor, guard, log, qualify, report, start, suite
+from clinsafe.cli import audit, compare, doctor, guard, log, qualify, rag, report, start, suite
 from clinsafe.cli.console import printable
 from clinsafe.errors import ClinsafeError
 from clinsafe.version import VERSION
@@ -33,6 +33,7 @@ app.add_typer(start.checklist, name="checklist")
 app.add_typer(suite.app, name="suite")
 app.add_typer(report.app, name="report")
 app.add_typer(guard.app, name="guard")
+app.add_typer(rag.app, name="rag")
 app.add_typer(log.app, name="log")
 
 

@@ -26,6 +26,7 @@ OURS = (
     "report.html",
     "report.pdf",
     "report.pdf.approvals.jsonl",
+    *("rag.json", "rag.dsse.json", "rag.html", "rag.pdf"),
     STATE,
 )
 
