@@ -48,8 +48,10 @@ def only_this_machine(active: bool) -> Iterator[None]:
         _state["active"] = before
 
 
-def _hook(event: str, arguments: tuple[Any, ...]) -> None:
-    if _state["active"] and event in _CONNECTING:
+def _hook(
+    event: str, arguments: tuple[Any, ...], state: dict[str, bool] = _state
+) -> None:  # a default outlives the module: hooks are called while the interpreter ends
+    if state["active"] and event in _CONNECTING:
         target = arguments[0] if event.startswith("socket.get") else arguments[-1]
         host = target[0] if isinstance(target, tuple) else target
         if host is not None and not _is_local(host):
