@@ -27,7 +27,7 @@ SHOWN = 20  # ids printed; judge.json holds all
 
 def judges(
     judge: Annotated[
-        str, typer.Option("--judge", "-j", help="local, openai:MODEL or plugin:NAME.")
+        str, typer.Option("--judge", "-j", help="local, openai:MODEL or the name of a plug-in.")
     ] = "local",
     ask_for: Annotated[
         str, typer.Option("--ask-for", help="What the judge is asked for: adherence or support.")

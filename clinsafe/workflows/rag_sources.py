@@ -40,8 +40,6 @@ def _of_run(folder: Path) -> list[Source]:
             f"{folder}: holds no {STATE}; name a file of traces, or a folder of `clinsafe rag run`"
         )
     state = read_run(folder)
-    if not state.text:
-        raise UsageError(f"{folder}: its traces keep no texts (--no-text), and texts are what is measured")
     return [
         Source(
             file.label, folder / file.file, "clinsafe", file.setting, state.fake,
