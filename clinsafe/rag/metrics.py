@@ -135,7 +135,7 @@ def _generation() -> Iterator[Metric]:
                 table)
     yield _mean(k + "semantic", "semantic", "Semantic similarity",
                 "Cosine of the embeddings of answer and reference; blind to negation, doses and order.", ANSWERED,
-                table, low=-1.0)
+                table)
     yield _mean(k + "list_f1", "list_f1", "List-component F1",
                 "Items of a list that answer and reference share, in any order, as F1.",
                 "questions whose reference answer is a list", X)

@@ -147,7 +147,7 @@ def test_without_a_standing_cue_is_not_measured_and_hits_are():
     ("values", "told"),
     [
         ({"hit": 0.5}, "0 or 1"), ({"adherence": 7.0}, "0 to 1"), ({"correct": -1.0}, "0 or 1"),
-        ({"semantic": 1.5}, "-1 to 1"),
+        ({"semantic": 1.5}, "0 to 1"),
         ({"rr": 1e300}, "0 to 1"), ({"conflict.negation": 2.0}, "0 or 1"), ({"overlap.1_2": 9.0}, "-1 to 1"),
     ],
 )  # fmt: skip
