@@ -35,7 +35,8 @@ def evaluate(
         ),
     ] = "minilm",
     judge: Annotated[
-        str, typer.Option("--judge", "-j", help="local, openai:MODEL, recorded, the name of a plug-in, or none.")
+        str,
+        typer.Option("--judge", "-j", help="local, openai:MODEL, recorded, the name of a plug-in, or none."),
     ] = "local",
     judge_url: Annotated[
         str | None, typer.Option(help="Endpoint of an openai judge, the part before /chat/completions.")

@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, cast
 
+from clinsafe.rag.normalising.age_numbers import RANGE, STRENGTHS, AgeNumbers, Strength, age_numbers
 from clinsafe.rag.normalising.gate import in_word
 from clinsafe.rag.normalising.wordlist import AgeWords, Bound, Unit, any_of
 
-Strength: TypeAlias = Literal["plain", "loose", "bare"]
 _WINDOW = 72  # characters to the left of a number
 _NEAR = 32  # characters in which a word may stand that tells of a time span, or of infants
 _PEOPLE = 40  # people, and "who are"
-_SHORT = 2  # letters of a word that stands in every text: looked for by the one before it
 _CLOSE = 14  # the first number of a range
 _BOUNDS: tuple[Bound, ...] = ("at_least", "over", "at_most", "under")
 _UNITS: tuple[Unit, ...] = ("years", "months", "weeks", "days")
 _OF_TIME = (*_UNITS, "years_old", "old")
-_STRENGTHS: tuple[Strength, ...] = ("plain", "loose", "bare")
 _NAMED: Mapping[str, tuple[Strength, Bound]] = {
-    f"{strength}_{bound}": (strength, bound) for strength in _STRENGTHS for bound in _BOUNDS
+    f"{strength}_{bound}": (strength, bound) for strength in STRENGTHS for bound in _BOUNDS
 }
-NUMBER = re.compile(r"[0-9](?<![\w/±^\u0300-\u036f][0-9])(?<![0-9][.,:][0-9])[0-9]{0,2}(?![0-9]|[.,/:][0-9])")
-"""A number of up to three digits that is no part of a decimal, a fraction, a time or a name (B12)."""
-_FLAT = bytes(  # digits are 0, letters are small, all spaces are spaces
-    48
-    if 48 <= byte < 58
-    else byte + 32
-    if 65 <= byte < 91
-    else 32
-    if 9 <= byte < 14 or 28 <= byte < 32
-    else byte
-    for byte in range(256)
-)
-_RANGE = r"\s{0,3}(?P<join>-|–|—|to\b|through\b|and\b)\s{0,3}(?P<high>\d{1,3})(?!\d|[.,]\d)"
 _OLDER = re.compile(r"(?<!\w)(?:older|younger)(?!\w)", re.IGNORECASE)  # speaks of age by itself
 _OF_AGE = re.compile(r"(?:\bthe\s{1,3})?\bages?(?:\s{1,3}of)?$")
 _LAST = re.compile(r"(?:[^\W\d_]+|[<>=≥≤⩾⩽≧≦]+)$")
@@ -125,51 +109,9 @@ class AgePatterns:
     _old: re.Pattern[str]
     _ends: re.Pattern[str]
     _measure: re.Pattern[str]
-    _last_words: frozenset[str]
-    _signs: tuple[str, ...]
-    _before_last: Mapping[str, tuple[str, ...]]
-    _followed: re.Pattern[bytes]
-    _preceded: Mapping[str, re.Pattern[str]]
-    bounds: frozenset[bytes]
-    _odd_bounds: list[str]
+    numbers: AgeNumbers
 
     # ── the number itself ──────────────────────────────────────────────────────────────────────
-
-    def numbers(self, text: str, low: str, hits: AbstractSet[bytes]) -> Iterable[tuple[int, int]]:
-        """Where the numbers stand; of a text of ASCII those alone that may be part of a threshold or a range.
-
-        Args:
-            text: as written.
-            low: its lower case, of the same length.
-            hits: its pieces, at least those of `bounds`.
-        """
-        if not text.isascii():
-            return (match.span() for match in NUMBER.finditer(text))
-        # One letter for all digits is found ten times faster than ten, and plain words faster than patterns.
-        found = {match.span() for match in self._followed.finditer(text.encode().translate(_FLAT))}
-        for word in [word.decode() for word in hits & self.bounds] + self._odd_bounds:
-            pattern, at = self._preceded[word], low.find(word)
-            while at >= 0:
-                match = pattern.match(low, at)
-                number = NUMBER.match(low, match.end()) if match is not None else None
-                if number is not None:
-                    found.add(number.span())
-                at = low.find(word, at + 1)
-        return sorted(found)
-
-    def may_bound(self, text: str, start: int) -> bool:
-        """Whether what precedes the number may be a bound: most numbers are refused here."""
-        at = start - 1
-        while at > start - 4 and at >= 0 and (text[at].isspace() or text[at] == "-"):
-            at -= 1
-        if at < 0 or not text[at].isalpha():
-            return at >= 0 and text[at] in "<>=≥≤⩾⩽≧≦" and text.endswith(self._signs, max(0, at - 3), at + 1)
-        word = text[max(0, at - 12) : at + 1].rpartition(" ")[2].lower()
-        if word not in self._last_words:
-            return False
-        before = self._before_last.get(word)
-        begin = at + 1 - len(word)
-        return before is None or text[max(0, begin - _WINDOW) : begin].rstrip().lower().endswith(before)
 
     def may_be_said(self, text: str, end: int) -> bool:
         """Whether a unit, a plus, another number, "or" or "and" follows: most numbers are refused here."""
@@ -248,7 +190,7 @@ class AgePatterns:
         window = text[max(0, start - _WINDOW) : start]
         if _PART.search(window[-_CLOSE:]) is not None:
             return None
-        if self.may_bound(text, start) and self._bound_of(window) is not None:
+        if self.numbers.may_be_bound(text, start) and self._bound_of(window) is not None:
             return None
         match = self._between.search(window[-_NEAR:])
         if match is None:
@@ -322,11 +264,8 @@ def age_patterns(words: AgeWords, *, any_case: bool = True) -> AgePatterns:
     said = [*(word for group in words.units.values() for word in group), *words.years_old]
     people = rf"(?<!\w){any_of(words.people)}(?:\s{{1,3}}{any_of(words.people_joins)})?[\s(,]{{0,3}}$"
     phrases = [word for group in words.before.values() for word in group]
-    last = _last_words(phrases)
     anchors = rf"(?<![\w-]){any_of(words.anchors)}(?:\s{{0,3}}{any_of(words.joins)}){{0,2}}[\s(]{{0,3}}$"
     more = rf"(?:and|or|to|,)\s{{1,3}}(?:age\s{{1,3}})?(?:{any_of(phrases)}\s{{0,3}})?"
-    signs = tuple(phrase for phrase in phrases if not phrase[-1].isalpha())
-    preceded = _preceded(last, signs)
     return AgePatterns(
         _by_last=_by_last(words.before),
         _anchors=tuple(word.lower() for word in words.anchors),
@@ -339,68 +278,15 @@ def age_patterns(words: AgeWords, *, any_case: bool = True) -> AgePatterns:
         span_before=re.compile(rf"(?<!\w){any_of(words.span_before)}(?!\w)", flags),
         _span_after=re.compile(rf"['’]?[\s-]{{1,3}}{any_of(words.span_after)}(?!\w)", flags),
         _begins=re.compile(
-            rf"{_RANGE}|\s?\+|,?[\s-]{{1,3}}(?:or|and)\s|[\s-]{{0,3}}{any_of(said)}(?!\w)", flags
+            rf"{RANGE}|\s?\+|,?[\s-]{{1,3}}(?:or|and)\s|[\s-]{{0,3}}{any_of(said)}(?!\w)", flags
         ),
         _after=re.compile(after, flags),
-        _after_range=re.compile(_RANGE + after, flags),
+        _after_range=re.compile(RANGE + after, flags),
         _old=re.compile(rf"[\s-]{{1,3}}{any_of([*words.old, *words.years_old])}(?!\w)", flags),
         _ends=re.compile(ends, flags),
         _measure=re.compile(rf"\s{{0,3}}(?:{any_of(words.measures)}(?!\w)|{more}\d)", flags),
-        _last_words=frozenset(last),
-        _signs=signs,
-        _before_last={word: tuple(before) for word, before in last.items() if before},
-        _followed=_followed(words, said),
-        _preceded=preceded,
-        bounds=frozenset(word.encode() for word in preceded if _is_piece(word)),
-        _odd_bounds=[word for word in preceded if not _is_piece(word)],
+        numbers=age_numbers(words, said),
     )
-
-
-def _last_words(phrases: Iterable[str]) -> dict[str, list[str]]:
-    """Last word of a bound -> the words of which one precedes it; [] where none has to."""
-    last: dict[str, list[str]] = {"age": [], "ages": [], "of": ["age", "ages"]}  # over the age of 65
-    for phrase in phrases:
-        *before, word = phrase.lower().split()
-        if word[-1].isalpha():
-            known = last.setdefault(word, before[-1:])
-            if known and before:
-                known.append(before[-1])
-            else:
-                known.clear()
-    return last
-
-
-def _followed(words: AgeWords, said: Sequence[str]) -> re.Pattern[bytes]:
-    """`NUMBER` where a range, a plus or the first word of a bound follows, of a text made of `_FLAT`."""
-    after = [
-        phrase for name in _STRENGTHS for group in getattr(words.after, name).values() for phrase in group
-    ]
-    first = any_of(phrase.lower().split()[0] for phrase in after)
-    units, old = any_of(map(str.lower, said)), any_of(map(str.lower, (*words.old, *words.years_old)))
-    ranged = _RANGE.replace("?P<join>", "?:").replace("?P<high>", "?:").replace(r"\d", "0")
-    begins = r"0(?<![\w/^]0)(?<!0[.,:]0)0{0,2}(?!0|[.,/:]0)"
-    said_so = rf"(?:'?s(?!\w))?(?:[ -]{{0,3}}{units}(?:[ -]{{1,3}}{old})?)?,? {{0,3}}{first}"
-    return re.compile(rf"{begins}(?= ?\+|{said_so}|{ranged})".encode())
-
-
-def _preceded(last: Mapping[str, Sequence[str]], signs: Iterable[str]) -> dict[str, re.Pattern[str]]:
-    """What to look for -> what has to stand there up to the number: last signs, and words of `_last_words`."""
-    made: dict[str, list[str]] = {}
-    for phrase in signs:
-        rarest = phrase.lstrip("=")[:1] or phrase[-1]  # most "=" are no bound
-        made.setdefault(rarest, []).append(re.escape(phrase[phrase.index(rarest) :]))
-    for word, before in last.items():
-        said = re.escape(word)
-        if len(word) > _SHORT or not before:
-            made.setdefault(word, []).append(said)
-        else:
-            for one in before:
-                made.setdefault(one, []).append(rf"{re.escape(one)}\s{{1,3}}{said}")
-    return {word: re.compile(rf"(?:{'|'.join(said)})[\s-]{{0,3}}(?=[0-9])") for word, said in made.items()}
-
-
-def _is_piece(word: str) -> bool:
-    return word.isascii() and word.isalpha()
 
 
 def _by_last(table: Mapping[Bound, tuple[str, ...]]) -> dict[str, tuple[tuple[str, Bound], ...]]:
@@ -419,7 +305,7 @@ def _inside(text: str, begin: int) -> bool:
 
 def _after_words(words: AgeWords, ends: str) -> str:
     groups = []
-    for strength in _STRENGTHS:
+    for strength in STRENGTHS:
         table: Mapping[Bound, tuple[str, ...]] = getattr(words.after, strength)
         stop = ends if strength != "plain" else r"(?!\w)"
         groups += [

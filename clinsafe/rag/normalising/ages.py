@@ -46,8 +46,8 @@ class AgeThresholds:
 
     def _unify(self, text: str, read: str, low: str, hits: AbstractSet[bytes]) -> str:
         parts, done = [], 0
-        for start, end in self._patterns.numbers(text, low, hits):
-            bounded = self._patterns.may_bound(read, start)
+        for start, end in self._patterns.numbers.of(text, low, hits):
+            bounded = self._patterns.numbers.may_be_bound(read, start)
             if start < done or not (bounded or self._patterns.may_be_said(read, end)):
                 continue
             found = self._range(read, start, end) or self._threshold(read, start, end, bounded)
@@ -154,7 +154,7 @@ def age_thresholds(words: AgeWords) -> AgeThresholds:
     patterns, small = age_patterns(words), age_patterns(_lowered(words), any_case=False)
     single = {word[0].lower().encode() for word in opening if not word[1:2].isalpha()}  # y, y/o
     openers = gate(opening) | single
-    every = openers | patterns.bounds
+    every = openers | patterns.numbers.bounds
     return AgeThresholds(every, openers, words, patterns, AgeThresholds(every, openers, words, small))
 
 
