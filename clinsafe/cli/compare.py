@@ -23,6 +23,9 @@ def compare(
     b: Annotated[Path, typer.Argument(metavar="B", help="Later one, of the same cases or questions.")],
     system_a: Annotated[str | None, typer.Option(help="Which system of A, where it has several.")] = None,
     system_b: Annotated[str | None, typer.Option(help="Which system of B.")] = None,
+    by_line: Annotated[
+        bool, typer.Option("--by-line", help="RAG evaluations: pair questions without ids by their lines.")
+    ] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Write every row here.")] = None,
 ) -> None:
     """Paired comparison of two audits: per hazard, how much more or less often, and which cases changed.
@@ -43,7 +46,9 @@ def compare(
     from clinsafe.reports.evidence import load
 
     refuse_unwritable(json_file)
-    compare_evaluations(a, b, system_a, system_b, json_file)  # ends here where they are RAG evaluations
+    compare_evaluations(
+        a, b, system_a, system_b, json_file, by_line
+    )  # ends here where they are RAG evaluations
     result = compare_audits(load(a), load(b), system_a=system_a, system_b=system_b)
     console = stdout()
     console.print(

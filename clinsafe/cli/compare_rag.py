@@ -25,7 +25,12 @@ MARKS = {
 
 
 def compare_evaluations(
-    a: Path, b: Path, system_a: str | None, system_b: str | None, json_file: Path | None
+    a: Path,
+    b: Path,
+    system_a: str | None,
+    system_b: str | None,
+    json_file: Path | None,
+    by_line: bool = False,
 ) -> None:
     """Print the comparison of two RAG evaluations and end the command; return where neither is one.
 
@@ -35,6 +40,7 @@ def compare_evaluations(
         a, b: run folder, ``rag.json`` or ``rag.pdf``.
         system_a, system_b: labels.
         json_file: where every row is written.
+        by_line: pair questions without ids by their lines.
 
     Raises:
         UsageError: the two are of different kinds, or cannot be compared.
@@ -51,7 +57,7 @@ def compare_evaluations(
     if first is None or second is None:
         kinds = ["no RAG evaluation" if one is None else "a RAG evaluation" for one in (first, second)]
         raise UsageError(f"A is {kinds[0]} and B is {kinds[1]}; compare two of one kind")
-    result = compare_rag(first, second, system_a=system_a, system_b=system_b)
+    result = compare_rag(first, second, system_a=system_a, system_b=system_b, by_line=by_line)
     console = stdout()
     console.print(
         f"A  {printable(result.a)}\nB  {printable(result.b)}\n{result.n} questions of both",

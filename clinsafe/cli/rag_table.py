@@ -30,6 +30,7 @@ ROWS = (
 STYLES = {"good": "green", "note": "dim", "warning": "yellow", "danger": "bold red"}
 SEVERE = ("danger", "warning")
 SHOWN = 3  # bad lines of a file
+REASON = 38  # characters of a reason that fit beside its row
 
 
 def print_rag(console: Console, evaluated: Evaluated) -> None:
@@ -56,12 +57,15 @@ def print_rag(console: Console, evaluated: Evaluated) -> None:
         prose(console, "what it means by your own rules stands in the report", style="dim")
     _judge(console, evidence)
     prose(console, "[95 %: shares Clopper-Pearson, gap Newcombe 10]", style="dim")
+    if "cosine" not in evidence.settings.levels:
+        prose(console, "R looked at words alone: hit rates are lower bounds, and what is made of misses an upper one",
+              style="yellow")  # fmt: skip
     if evidence.fake:
         prose(console, "a FAKE took part: nothing of this may be published or released", style="bold red")
     for note in evaluated.notes:
         console.print(f"note: {printable(note)}", markup=False, soft_wrap=True)
     signed = f"signed by {printable(evaluated.signed)}" if evaluated.signed else (
-        "unsigned: make a key with `clinsafe report key`"
+        "unsigned; `clinsafe report key` makes a key"
     )  # fmt: skip
     console.print(signed, markup=False, soft_wrap=True)
     console.print(
@@ -87,7 +91,9 @@ def _system(console: Console, system: RagSystem, figures: dict[str, Figure]) -> 
     for key, label in ROWS:
         figure = figures.get(key)
         if figure is not None:
-            table.add_row(Text(label), Text(result(figure, metric_of(key))))
+            why = getattr(figure, "reason", "")
+            told = f"{result(figure, metric_of(key))}{f': {why}' if 0 < len(why) <= REASON else ''}"
+            table.add_row(Text(label), Text(printable(told)))
     console.print(table)
     for row in system.source.bad[:SHOWN]:
         where = f"line {row.line}{f', {row.field}' if row.field else ''}"
@@ -95,9 +101,13 @@ def _system(console: Console, system: RagSystem, figures: dict[str, Figure]) -> 
 
 
 def _insights(console: Console, rows: list[Insight]) -> None:
+    from clinsafe.rag.metrics import metric_of
+    from clinsafe.reports.rag_formats import result
+
     proven = [row for row in rows if row.state == "found" and row.severity in SEVERE]
     for row in sorted(proven, key=lambda one: SEVERE.index(one.severity)):
-        text = f"{row.severity.upper()} {row.metric} {row.value}: {row.interpretation} {row.insight}"
+        value = result(row.figure, metric_of(row.key))
+        text = f"{row.severity.upper()} {row.metric} {value}: {row.interpretation} {row.insight}"
         prose(console, printable(text), style=STYLES[row.severity])
     open_ = sum(row.state == "inconclusive" for row in rows)
     if open_:

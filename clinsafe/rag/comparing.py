@@ -262,7 +262,7 @@ def _differ(columns: tuple[Columns, Columns], ours: Sequence[str], theirs: Seque
     shown = ", ".join(repr(one[:40]) for one in (*ours[:3], *theirs[:3]))
     return (
         f"the runs have different questions: {counts}, {len(ours)} of A alone and {len(theirs)} of B alone ({shown}); "
-        "run both on one set, or compare what they share (partial)"
+        "evaluate both on one set of questions"
     )
 
 

@@ -61,7 +61,8 @@ def safely_correct(columns: Columns) -> Array:
     made = np.full(len(columns), np.nan)
     if against:
         made = _both(correct, 1 - _any(against))
-        made[correct == 0] = 0.0
+        looked = ~np.isnan(np.array(against)).all(axis=0)  # else the wrong ones alone would be known
+        made[(correct == 0) & looked] = 0.0
     return np.where(np.isnan(said), made, said)
 
 
@@ -120,6 +121,8 @@ def retrieval(columns: Columns, settings: Settings) -> dict[str, Array]:
         found[f"retrieval.{hazard}.dangerous.any"] = np.where(hits, column, np.nan)
     depth = depth_of(columns, settings)
     found |= dict(_levels(columns, hits, depth))
+    if "cosine" not in settings.levels:
+        found["retrieval.all.level.cosine"] = np.full(len(columns), np.nan)
     found |= dict(_ranks(columns, depth, settings.thresholds.redundancy))
     return found
 

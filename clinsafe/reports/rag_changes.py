@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from clinsafe.reports.rag_record import JSON_NAME, RagEvidence, RagSystem, from_
 from clinsafe.reports.rag_standing import standing_of
 from clinsafe.stats import figure_to_json
 
+MADE = re.compile(r"line-\d+")  # an id that a reader made because the row had none
 LARGEST = 300_000_000  # bytes; more is none
 BY_FILTERS = ("safe_", "conflict", "contradicts.")
 BY_JUDGE = ("context_relevancy", "answer_relevancy", "adherence")
@@ -104,13 +106,19 @@ def load_rag(path: Path) -> RagEvidence | None:
 
 
 def compare_rag(
-    a: RagEvidence, b: RagEvidence, *, system_a: str | None = None, system_b: str | None = None
+    a: RagEvidence,
+    b: RagEvidence,
+    *,
+    system_a: str | None = None,
+    system_b: str | None = None,
+    by_line: bool = False,
 ) -> RagComparison:
     """Paired comparison of one system of each record.
 
     Args:
         a, b: earlier and later record.
         system_a, system_b: labels; None is the only system.
+        by_line: questions without ids, which were numbered by their lines, are paired by them.
 
     Raises:
         UsageError: other settings, another encoder or other questions: the difference would say nothing.
@@ -123,6 +131,8 @@ def compare_rag(
             "differ, and it decides what a hit is; measure both with one"
         )
     first, second = _system(a, system_a, "A"), _system(b, system_b, "B")
+    if not by_line:
+        _refuse_unnamed(first, second)
     items = [list(first.items), list(second.items)]
     notes = []
     for differ, starts, what in (
@@ -147,6 +157,18 @@ def compare_rag(
         f"{side} ({one.label})" for side, one, record in (("A", first, a), ("B", second, b)) if record.fake
     ]
     return RagComparison(first.label, second.label, found.n, found.rows, notes, fakes)
+
+
+def _refuse_unnamed(first: RagSystem, second: RagSystem) -> None:
+    """Two files without ids: the third line of one may be another question than the third of the other."""
+    if first.source.sha256 == second.source.sha256:
+        return
+    for side, system in (("A", first), ("B", second)):
+        if any(MADE.fullmatch(item.id) for item in system.items):
+            raise UsageError(
+                f"questions of {side} have no ids and were numbered by their lines, so nobody knows which belong "
+                "together; give each an id, or say --by-line where both files have the same questions in the same order"
+            )
 
 
 def _who(record: RagEvidence) -> tuple[Any, str]:

@@ -53,6 +53,11 @@ LIMITS = (
     "Hazards that no filter looks for: laterality, route, look-alike names, identity of the patient, population.",
 )
 
+WORDS_ALONE = (
+    "R looked at words alone, without the level of meaning: every hit rate is a lower bound of the paper's, and what "
+    "is made of misses (no-hit, lucky guess, accuracy gap, attribution error) an upper one."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -117,6 +122,7 @@ def evaluate(plan: Plan, stage: Stage = silent) -> RagEvidence:
 
 
 def _system(plan: Plan, source: Source, stage: Stage) -> RagSystem:
+    before = _stamp(source.path)
     digest = sha256_file(source.path) if source.path.is_file() else ""
     reader = read_items(source.path, source.format)
     bad: list[BadRow] = []
@@ -140,6 +146,10 @@ def _system(plan: Plan, source: Source, stage: Stage) -> RagSystem:
         if batch:
             _measure(plan, batch, ledger)
         items = ledger.records()
+    if _stamp(source.path) != before:
+        raise UsageError(
+            f"{source.path}: changed while it was read; run the same command again when it is complete"
+        )
     if not items:
         first = f"; the first bad line: {bad[0].line}: {bad[0].why}" if bad else ""
         raise UsageError(f"{source.path}: no question that can be read{first}")
@@ -159,6 +169,12 @@ def _system(plan: Plan, source: Source, stage: Stage) -> RagSystem:
         items=items,
         figures={key: figure_to_json(figure) for key, figure in found.items()},
     )
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    """Size and time of change: the hash in the record must be of what was read."""
+    stat = path.stat()
+    return stat.st_size, stat.st_mtime_ns
 
 
 def _measure(plan: Plan, batch: Sequence[Item], ledger: Ledger) -> None:
@@ -192,7 +208,7 @@ def _record(plan: Plan, systems: list[RagSystem]) -> RagEvidence:
         judge=_judge(plan, systems),
         content=dict(sorted(plan.content.hashes.items())),
         environment=environment(),
-        limits=list(LIMITS),
+        limits=[*LIMITS, *([] if "cosine" in used.settings.levels else [WORDS_ALONE])],
         questions=len({item.id for system in systems for item in system.items}),
         systems=systems,
     )

@@ -105,8 +105,12 @@ class Instruments:
         contexts = None if item.contexts is None else [c.text for c in item.contexts][: self.settings.k]
         question, answer = item.question or "", item.answer or ""
         if self.recorded:  # grades are by question, not by passage
-            one = [JudgeTask(name, question, answer, contexts or ()) for name in (CONTEXT, ANSWER, ADHERENCE)]
-            return [(task.metric, task) for task in one]
+            names: tuple[str, ...] = JUDGED
+            if item.answer is None:  # whatever a grade says: there is nothing that could adhere
+                names = (CONTEXT,)
+                for name in (ANSWER, ADHERENCE):
+                    values.add(name, None, "there is no answer")
+            return [(name, JudgeTask(name, question, answer, contexts or ())) for name in names]
         tasks: list[tuple[str, JudgeTask]] = []
         if item.question is None or contexts is None:
             values.add(CONTEXT, None, "the question or its passages are not known")

@@ -125,3 +125,17 @@ def test_two_runs_are_compared_and_what_got_worse_is_said(traces, done, tmp_path
     assert "WORSE" in result.output
     same = CliRunner().invoke(app, ["compare", str(out), str(out)])
     assert same.exit_code == 0, same.output
+
+
+def test_questions_without_ids_are_not_paired_by_their_lines_unless_asked(tmp_path):
+    rows = [
+        {"question": f"Is it {n}?", "answer": "No.", "contexts": ["It is."], "reference": "it is"}
+        for n in range(12)
+    ]
+    one, other = written(tmp_path / "a.jsonl", rows), written(tmp_path / "b.jsonl", rows[::-1])
+    for path in (one, other):
+        assert run(path, *PLAIN, "--judge", "none", "--out", tmp_path / path.stem).exit_code == 0
+    pair = ["compare", str(tmp_path / "a"), str(tmp_path / "b")]
+    refused = CliRunner().invoke(app, pair)
+    assert "--by-line" in str(refused.exception)
+    assert CliRunner().invoke(app, [*pair, "--by-line"]).exit_code == 0

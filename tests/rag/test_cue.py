@@ -244,9 +244,10 @@ def test_a_right_answer_that_contradicts_the_reference_is_not_safely_right():
         (2, {"correct": 1, "contradicts__negation": 0, "contradicts__hedging": 0}),
         (1, {"correct": 1, "contradicts__negation": 1}),
         (1, {"correct": 1, "contradicts__negation": 0}),  # hedging was not checked
-        (1, {"correct": 0}),
+        (1, {"correct": 0, "contradicts__negation": 0}),
+        (1, {"correct": 0}),  # nothing was checked: known, it would make the share 0 by construction
     )
-    assert np.array_equal(safely_correct(collect(records)), [1, 1, 0, math.nan, 0], equal_nan=True)
+    assert np.array_equal(safely_correct(collect(records)), [1, 1, 0, math.nan, 0, math.nan], equal_nan=True)
     assert math.isnan(safely_correct(collect(planted((1, {"correct": 1}))))[0])
 
 

@@ -28,7 +28,12 @@ def rows(figures, rules=RULES):
 @pytest.mark.parametrize(
     ("key", "value", "interpretation", "insight"),
     [
-        ("cue.all.effective_use", "49.2 %", "only truly grounded success", "reliable for 49.2 %"),
+        (
+            "cue.all.effective_use",
+            "49.2 %",
+            "only truly grounded success",
+            "49.2 % of the answers rest on evidence",
+        ),
         ("cue.all.lucky_guess", "33.9 %", "without evidence support", "retriever coverage"),
         ("cue.all.information_blindness", "8.5 %", "the generator missed the answer", "generation prompt"),
         ("retrieval.all.redundancy.r1_2", "22.0 %", "Significant overlap between the top ranks", "MMR"),
@@ -143,7 +148,7 @@ def test_each_metric_that_the_issue_names_has_rules_for_good_and_bad():
         ("at_least: 0.90", "above: 0.90", "above"),
         ("at_least: 0.90", "at_least: 0.90\n    below: 0.2", "exactly one"),
         ("severity: good", "severity: fine", "severity"),
-        ("for {value} of", "for {values} of", "value"),
+        ("{value} of the answers", "{values} of the answers", "value"),
         ("insight: No action.", "insight: ' '  #", "empty"),
     ],
 )

@@ -113,6 +113,42 @@ def test_without_filters_nothing_is_called_safe(tmp_path):
     found = measured(written(tmp_path / "t.jsonl", planted())).systems[0].figures
     for key in ("retrieval.all.safe_hit", "retrieval.all.dangerous.any", "cue.all.effective_use.safe"):
         assert found[key]["not_measured"] == "no filters", key
+    # wrong answers alone would be known not to be safely right: 0 of them, by construction
+    assert "not_measured" in found["generation.all.safe_correct"]
+
+
+def test_without_the_level_of_meaning_no_share_of_it_is_printed_and_the_record_says_what_hit_rates_are(
+    tmp_path,
+):
+    record = measured(written(tmp_path / "t.jsonl", [*planted(), trace(200, answer=text(""))]))
+    found = record.systems[0].figures
+    assert found["retrieval.all.level.substring"]["n"] > 0
+    for key in ("retrieval.all.level.cosine", "generation.all.semantic"):
+        assert "not_measured" in found[key], key
+    assert any("lower bound" in limit for limit in record.limits)
+
+
+def test_what_was_not_answered_is_no_success_whatever_a_grade_says(tmp_path):
+    rows = [trace(0), {**trace(1), "outcome": "error", "error": "TimeoutError"}]
+    rows[1].pop("answer")
+    found = measured(written(tmp_path / "t.jsonl", rows)).systems[0].figures
+    assert (found["cue.all.effective_use"]["k"], found["cue.all.effective_use"]["n"]) == (1, 1)
+    assert (found["cue.all.unscored"]["k"], found["cue.all.unscored"]["n"]) == (1, 2)
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
+    path = written(tmp_path / "t.jsonl", planted())
+
+    class Appends(Instruments):
+        def measure(self, items):
+            with path.open("a") as stream:
+                stream.write(json.dumps(trace(900)) + "\n")
+            return super().measure(items)
+
+    plain = instruments()
+    growing = Appends(**{name: getattr(plain, name) for name in Instruments.__dataclass_fields__})
+    with pytest.raises(UsageError, match="changed while it was read"):
+        evaluate(Plan([Source("s", path)], growing, Content()))
 
 
 def test_bad_lines_are_named_and_the_good_ones_kept(tmp_path):

@@ -109,10 +109,8 @@ def score(
         return
     for scored in one.references:
         scored.surface = one_surface(answer, scored.prepared)
-        if answer.empty:
-            scored.semantic = 0.0
-        elif cosines is not None:
-            scored.semantic = cosines.of(answer.plain, scored.prepared.plain)
+        if cosines is not None:
+            scored.semantic = 0.0 if answer.empty else cosines.of(answer.plain, scored.prepared.plain)
     _lists(one, normalise, thresholds, words)
     surfaces = [scored.surface for scored in one.references if scored.surface is not None]
     top = best(surfaces)
