@@ -81,6 +81,8 @@ def test_plugins_are_listed_and_explained():
     with pytest.raises(UsageError, match="sentence-transformers"):
         plugins.load("encoders", "nothing")
     with pytest.raises(UsageError, match="none installed"):
+        plugins.load("kinds_that_nobody_has", "nothing")
+    with pytest.raises(UsageError, match="local, openai, recorded"):
         plugins.load("judges", "nothing")
 
 

@@ -58,7 +58,10 @@ def test_ctrl_c_in_any_command_has_a_line(monkeypatch, capsys, tmp_path):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("clinsafe.reports.evidence.load", stop)
-    monkeypatch.setattr(sys, "argv", ["clinsafe", "compare", "a", "b"])
+    files = [tmp_path / name for name in ("a", "b")]
+    for file in files:
+        file.write_text("{}")
+    monkeypatch.setattr(sys, "argv", ["clinsafe", "compare", *map(str, files)])
     with pytest.raises(SystemExit) as caught:
         app.main()
     assert caught.value.code == 130
